@@ -1,0 +1,1 @@
+"""What it was worth: answers and evidence, scored."""

@@ -1,0 +1,1 @@
+"""What a person runs: command line, LM backends, benchmarks, demo."""

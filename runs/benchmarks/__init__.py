@@ -1,0 +1,1 @@
+"""Benchmarks as typed records, DSPy examples and a corpus."""
