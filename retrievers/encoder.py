@@ -1,0 +1,164 @@
+"""The encoder: texts to unit vectors, by any sentence-transformers model.
+
+Nothing is imported or read until it is needed, and one process loads a model once, whatever names it goes by. Calls are
+safe from many threads: encoding holds a lock, and the queries that wait for it are encoded together as one batch.
+"""
+
+import logging
+import threading
+from collections.abc import Callable, Sequence
+from concurrent.futures import Future
+from functools import cached_property
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from ..errors import UserError
+from .encoder_files import DEFAULT_ENCODER, digest, locate
+from .text import replace_surrogates
+
+if TYPE_CHECKING:
+    import numpy as np
+
+logger = logging.getLogger(__name__)
+
+_BATCH = 32
+# Texts of like length are encoded together; progress is reported this often.
+_BLOCK = 512
+
+_encoders: dict[Path, "Encoder"] = {}
+_encoders_lock = threading.Lock()
+
+
+def get_encoder(name: str = DEFAULT_ENCODER) -> "Encoder":
+    """The process's one encoder of that name or folder; its weights are not read yet.
+
+    Raises:
+        UserError: There is no such encoder, here or on the hub.
+    """
+    folder = locate(name)
+    with _encoders_lock:
+        if folder not in _encoders:
+            _encoders[folder] = Encoder(name, folder)
+        return _encoders[folder]
+
+
+class Encoder:
+    """One encoder model. Get it by `get_encoder`, which shares it."""
+
+    def __init__(self, name: str, folder: Path) -> None:
+        self.name = name
+        self.folder = folder
+        self._lock = threading.RLock()
+        self._model: Any = None
+        self._waiting: list[tuple[str, Future[Any]]] = []
+        self._waiting_lock = threading.Lock()
+
+    @cached_property
+    def digest(self) -> str:
+        """Identity of weights and pooling; reads the weights file, not the model."""
+        return digest(self.folder)
+
+    def _load(self) -> Any:
+        """The model, read at the first call; the caller holds the lock."""
+        if self._model is None:
+            from sentence_transformers import SentenceTransformer
+            from transformers.utils import logging as transformers_logging
+
+            chatter: Any = transformers_logging  # untyped
+            shown = chatter.is_progress_bar_enabled()
+            chatter.disable_progress_bar()
+            try:
+                self._model = SentenceTransformer(
+                    str(self.folder), local_files_only=True, model_kwargs={"use_safetensors": True}
+                )
+            except (OSError, ValueError, KeyError, TypeError, RuntimeError, ImportError) as error:
+                reason = " ".join(str(error).split())[:200]
+                raise UserError(f"encoder {self.name!r} cannot be loaded from {self.folder} ({reason})") from error
+            finally:
+                if shown:
+                    chatter.enable_progress_bar()
+        return self._model
+
+    def encode_passages(self, texts: Sequence[str], progress: Callable[[int, int], None] | None = None) -> "np.ndarray":
+        """Encode texts as passages.
+
+        Args:
+            texts: What to embed.
+            progress: Called with (done, total) after each block.
+
+        Returns:
+            float32 unit vectors, one row a text, in the order of `texts`.
+        """
+        import numpy as np
+
+        # Longest first: texts of one batch are padded alike, and a lack of memory shows at once.
+        order = sorted(range(len(texts)), key=lambda row: (-len(texts[row]), row))
+        vectors = np.zeros((len(texts), 0), dtype=np.float32)
+        for start in range(0, len(order), _BLOCK):
+            rows = order[start : start + _BLOCK]
+            with self._lock:
+                block = self._load().encode_document(
+                    [replace_surrogates(texts[row])[0] for row in rows],
+                    batch_size=_BATCH,
+                    show_progress_bar=False,
+                    convert_to_numpy=True,
+                    normalize_embeddings=True,
+                )
+            if not start:
+                vectors = np.zeros((len(texts), block.shape[1]), dtype=np.float32)
+            vectors[rows] = _finite(block)
+            if progress is not None:
+                progress(start + len(rows), len(order))
+        return vectors
+
+    def encode_query(self, text: str) -> "np.ndarray":
+        """Encode one query, with the model's query prompt where it defines one.
+
+        Returns:
+            A float32 unit vector of shape (dimension,). Its last bits can depend on what was encoded with it.
+        """
+        mine: Future[Any] = Future()
+        with self._waiting_lock:
+            self._waiting.append((replace_surrogates(text)[0], mine))
+        with self._lock:
+            if not mine.done():  # else the thread that held the lock has answered for this one too
+                with self._waiting_lock:
+                    batch, self._waiting = self._waiting, []
+                try:
+                    vectors = self._encode_queries([waiting for waiting, _ in batch])
+                    for (_, future), vector in zip(batch, vectors, strict=True):
+                        future.set_result(vector)
+                except BaseException as error:
+                    for _, future in batch:
+                        if not future.done():
+                            future.set_exception(error)
+                    raise
+        mine_only: np.ndarray = mine.result()
+        return mine_only
+
+    def _encode_queries(self, texts: list[str]) -> "np.ndarray":
+        with self._lock:
+            return _finite(
+                self._load().encode_query(
+                    texts,
+                    batch_size=_BATCH,
+                    show_progress_bar=False,
+                    convert_to_numpy=True,
+                    normalize_embeddings=True,
+                )
+            )
+
+    def __deepcopy__(self, memo: dict[int, Any]) -> "Encoder":
+        return self
+
+
+def _finite(vectors: Any) -> "np.ndarray":
+    """float32, with a zero vector (which matches nothing) in place of one that is not finite."""
+    import numpy as np
+
+    vectors = np.asarray(vectors, dtype=np.float32)
+    broken = ~np.isfinite(vectors).all(axis=1)
+    if broken.any():
+        logger.warning("%d texts have no finite vector and will not be found by semantic search", int(broken.sum()))
+    cleaned: np.ndarray = np.where(broken[:, None], np.float32(0), vectors)
+    return cleaned
