@@ -68,9 +68,17 @@ def import_runtime() -> Any:
     Raises:
         UserError: It is not installed, or does not load on this machine.
     """
+    # Threads that wait must sleep: spinning ones starve the working ones as soon as anything else runs on the cores,
+    # and generation falls from 17 to 1 token a second. OpenMP reads it when it is first loaded (by torch, perhaps), so
+    # a program that can should set it at its start.
+    os.environ.setdefault("OMP_WAIT_POLICY", "PASSIVE")
     try:
         import xllamacpp
     except ImportError as error:
+        if "libgomp" in str(error):
+            raise UserError(
+                "the embedded LM needs the OpenMP library libgomp.so.1: install the system package libgomp1 (libgomp)"
+            ) from error
         raise UserError(
             f"the embedded LM needs xllamacpp ({error}): pip install 'executionrag[local]', or choose another --lm"
         ) from error
