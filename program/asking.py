@@ -1,0 +1,134 @@
+"""One LM step asked: the predictor called, its failures caught by kind, its calls accounted exactly.
+
+DSPy records each LM call in the history of every module on the call stack. A `StepCall` is such a module, made for one
+step, so its history holds this step's calls and no other thread's.
+"""
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import dspy
+from dspy.utils.exceptions import (
+    AdapterParseError,
+    ContextWindowExceededError,
+    LMAuthError,
+    LMConfigurationError,
+    LMError,
+    LMInvalidRequestError,
+    LMUnsupportedModelError,
+)
+
+from .usage import LMCall
+
+_OVERFLOW = re.compile(
+    r"context[ _-]?(?:length|window|size)|exceed_context|maximum context|too many tokens|too long|"
+    r"exceeds? the (?:available|maximum|model)|n_ctx|input (?:length|tokens)",
+    re.IGNORECASE,
+)
+
+
+@dataclass(frozen=True)
+class Ask:
+    """A step to put to the LM; a repeated attempt is sampled, so that it does not fail the same way."""
+
+    step: str
+    inputs: dict[str, Any]
+    attempt: int = 0
+
+
+@dataclass(frozen=True)
+class Reply:
+    """What came of an `Ask`: the prediction or the error, and the LM calls made either way."""
+
+    prediction: dspy.Prediction | None
+    error: Exception | None
+    calls: tuple[LMCall, ...]
+
+    @property
+    def unparsed(self) -> bool:
+        """Whether the LM replied and the reply could not be read."""
+        return isinstance(self.error, AdapterParseError)
+
+
+class StepCall(dspy.Module):
+    """The scope of one step's LM calls."""
+
+    def forward(self, predictor: dspy.Module, inputs: dict[str, Any]) -> dspy.Prediction:
+        """Call the predictor."""
+        prediction: dspy.Prediction = predictor(**inputs)
+        return prediction
+
+    async def aforward(self, predictor: dspy.Module, inputs: dict[str, Any]) -> dspy.Prediction:
+        """Call the predictor, asynchronously."""
+        prediction: dspy.Prediction = await predictor.acall(**inputs)
+        return prediction
+
+
+def ask(program: dspy.Module, request: Ask) -> Reply:
+    """Put one step to the LM. Provider and parse failures come back in the reply; anything else is raised."""
+    call = StepCall()
+    try:
+        return _reply(call, call(getattr(program, request.step), _inputs(request)))
+    except (AdapterParseError, LMError) as error:
+        return _failure(call, error)
+
+
+async def aask(program: dspy.Module, request: Ask) -> Reply:
+    """`ask`, asynchronously."""
+    call = StepCall()
+    try:
+        return _reply(call, await call.acall(getattr(program, request.step), _inputs(request)))
+    except (AdapterParseError, LMError) as error:
+        return _failure(call, error)
+
+
+def is_overflow(error: Exception | None) -> bool:
+    """Whether an error says, in any server's wording, that the prompt does not fit the LM's window.
+
+    A 400 with no message left is taken for one too: vLLM's error body reaches us empty.
+    """
+    if isinstance(error, ContextWindowExceededError):
+        return True
+    if not isinstance(error, LMInvalidRequestError) or isinstance(error, LMUnsupportedModelError | LMAuthError):
+        return False
+    message = error.message.strip()
+    return bool(_OVERFLOW.search(f"{message} {error.provider_code or ''}")) or len(message) < 20
+
+
+def _inputs(request: Ask) -> dict[str, Any]:
+    if not request.attempt:
+        return request.inputs
+    base = getattr(dspy.settings.lm, "kwargs", {}).get("rollout_id") or 0
+    return {**request.inputs, "config": {"temperature": 1.0, "rollout_id": base + request.attempt}}
+
+
+def _reply(call: StepCall, prediction: dspy.Prediction) -> Reply:
+    return Reply(prediction, None, _calls(call.history))
+
+
+def _failure(call: StepCall, error: Exception) -> Reply:
+    # A missing key or an impossible setting fails every question alike: the caller's to mend, not a row's outcome.
+    if isinstance(error, LMConfigurationError):
+        raise error
+    return Reply(None, error, _calls(call.history))
+
+
+def _calls(history: Sequence[dict[str, Any]]) -> tuple[LMCall, ...]:
+    return tuple(_call(entry) for entry in history)
+
+
+def _call(entry: dict[str, Any]) -> LMCall:
+    usage = entry.get("usage") or {}
+    outputs = entry.get("outputs") or []
+    texts = (output.get("text") if isinstance(output, dict) else output for output in outputs)
+    return LMCall(
+        model=str(entry.get("model", "")),
+        text="\n".join(text for text in texts if text),
+        prompt_tokens=usage.get("prompt_tokens"),
+        completion_tokens=usage.get("completion_tokens"),
+        cost=entry.get("cost"),
+        # A hit in DSPy's cache keeps its price in the history and drops its usage; there is no other mark of it.
+        cached=not usage,
+    )

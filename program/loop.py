@@ -1,0 +1,248 @@
+"""How ExecutionRAG answers one question: the loop, written once, as a generator.
+
+Seed search, register, then per loop: a target, a query, a search, an update. It ends with an answer when nothing is
+open, or with a forced one when the budget is spent. No LM call is made where the outcome is forced: selection is asked only
+among two or more candidates, and an update only where a search showed something or the item is to be given up.
+
+The update step sees the passages that this target's searches have not shown it before, so that one which came early and
+meant nothing then is read again once it is searched for.
+"""
+
+from collections.abc import Generator
+from dataclasses import dataclass
+from typing import Any
+
+import dspy
+
+from ..retrievers.session import SearchResult, Tool
+from ..signatures.values import ProposedRequirement
+from .evidence import (
+    NONE,
+    AnswerText,
+    answer_passages,
+    default_answer,
+    filled,
+    findings,
+    found_values,
+    read_answer,
+    show_passage,
+    show_passages,
+    target_text,
+)
+from .neutralize import neutralize, one_line
+from .progress import Progress
+from .question import Answering, ContextOverflow, LMFailure, QuestionState, StopReason
+from .register import MAX_ITEMS, Register, Requirement, Transition
+from .trajectory import AnswerStep, RegisterStep
+
+NUDGE_UPDATE = "Most of the search budget is spent: resolve what is supported, and retire with a reason what the answer can do without."
+NUDGE_QUERY = "Most of the search budget is spent: search more narrowly, for exactly the fact that is missing."
+
+
+@dataclass(frozen=True)
+class LoopSettings:
+    """What distinguishes the register's variants.
+
+    `seed`: whether a first search grounds the initial register. `replay`: whether the whole register is shown each loop
+    instead of the delta.
+    """
+
+    seed: bool = True
+    replay: bool = False
+    max_items: int = MAX_ITEMS
+
+
+class RegisterLoop:
+    """One question under a register; `run` is the generator."""
+
+    def __init__(self, state: QuestionState, settings: LoopSettings) -> None:
+        self.state = state
+        self.settings = settings
+        self.register = Register(max_items=settings.max_items)
+        self.progress = Progress(state.session.alias, replay=settings.replay)
+        self.question = neutralize(state.question).strip()
+        self._queries: dict[str, list[str]] = {}
+        self._read: dict[str, set[tuple[str, str]]] = {}
+
+    def run(self) -> Answering:
+        """Answer the question; ends by returning its prediction, whatever the LM or its provider did."""
+        try:
+            stop_reason = yield from self._search_until_settled()
+            answer, overflowed = yield from self._answer(stop_reason)
+        except LMFailure:
+            return self.state.prediction(AnswerText("", "", True), self.register, "lm_error")
+        return self.state.prediction(answer, self.register, "context_overflow" if overflowed else stop_reason)
+
+    def _search_until_settled(self) -> Generator[Any, Any, StopReason]:
+        try:
+            settled = yield from self._initialize()
+            if settled:
+                return settled
+            while self.register.open_items:
+                if limit := self.state.budget.exceeded:
+                    return limit
+                yield from self._loop()
+        except ContextOverflow:
+            return "context_overflow"
+        return "resolved"
+
+    def _initialize(self) -> Generator[Any, Any, StopReason | None]:
+        seed: SearchResult | None = None
+        if self.settings.seed:
+            seed = yield from self.state.search("semantic_search", self.state.question, None)
+        hits = list(seed.hits) if seed else []
+        shown = [show_passage(hit.alias, hit.title, hit.text) for hit in hits]
+        outputs = yield from self._ask_with_passages("initialize", shown, "passages", question=self.question)
+        proposals: list[ProposedRequirement] = outputs["requirements"] if outputs is not None else []
+        transition = self.register.initialize(proposals, self.state.session.passage_id)
+        if outputs is not None and not proposals:
+            self._apply("initialize", transition, self.progress.start(transition.register_after, seed))
+            return "no_requirements"
+        if not transition.register_after.items:
+            if outputs is not None:
+                self.state.fail("initialize", "no usable requirement; the question itself becomes the requirement")
+            whole = ProposedRequirement(text=self.question)
+            transition = self.register.initialize([whole], self.state.session.passage_id)
+        self._apply("initialize", transition, self.progress.start(transition.register_after, seed))
+        return None
+
+    def _loop(self) -> Generator[Any, Any, None]:
+        state = self.state
+        nudged = state.budget.nudge_due
+        state.loop = state.budget.loops + 1
+        target = yield from self._select()
+        tool, query = yield from self._write_query(target, NUDGE_QUERY if nudged else NONE)
+        result = yield from state.search(tool, query, target.id)
+        state.budget.loops += 1
+        transition = yield from self._update(target, result, NUDGE_UPDATE if nudged else NONE)
+        shown = self.progress.record(state.loop, target, result, transition.register_after)
+        self._apply("update", transition, shown)
+
+    def _select(self) -> Generator[Any, Any, Requirement]:
+        candidates = self.register.candidates()
+        active = self.register.active
+        chosen = candidates[0]
+        if len(candidates) > 1 and self.state.loop == 1 and active in candidates:
+            return active or chosen  # initialisation has made the first target
+        if len(candidates) > 1:
+            outputs = yield from self.state.ask(
+                "select",
+                question=self.question,
+                progress=self.progress.text,
+                open_ids=", ".join(item.id for item in candidates),
+            )
+            written = str(outputs["selected_id"]) if outputs is not None else ""
+            selected = self.register.find(written)
+            if selected is not None and selected in candidates:
+                chosen = selected
+            elif outputs is not None:
+                self.state.fail("select", f"{one_line(written, 60)!r} is no item to choose; {chosen.id} is taken")
+        if chosen.status != "active":
+            self._apply("select", self.register.select(chosen.id), "")
+        return self.register.get(chosen.id) or chosen
+
+    def _write_query(self, target: Requirement, advice: str) -> Generator[Any, Any, tuple[Tool, str]]:
+        default = filled(target, self.register)
+        tried = self._queries.setdefault(target.id, [])
+        outputs = yield from self.state.ask(
+            "write_query",
+            question=self.question,
+            progress=self.progress.text,
+            target=target_text(target, self.register),
+            found_values=found_values(self.register, target.id),
+            tried_queries="\n".join(tried) or NONE,
+            advice=advice,
+        )
+        tool: Tool = "semantic_search"
+        query = ""
+        if outputs is not None:
+            tool, query = outputs["tool"], one_line(str(outputs["query"]), 500)
+            if not query:
+                self.state.fail("write_query", "blank query; the requirement's text is searched for")
+        if not query:
+            tool, query = "semantic_search", default
+        tried.append(f"{tool}: {query}")
+        return tool, query
+
+    def _update(self, target: Requirement, result: SearchResult, advice: str) -> Generator[Any, Any, Transition]:
+        unread = self._unread(target, result)
+        unchanged = Transition(register_after=self.register)
+        if not unread and advice == NONE and not self.progress.is_stuck(target):
+            return unchanged
+        outputs = yield from self._ask_with_passages(
+            "update",
+            unread,
+            "new_passages",
+            question=self.question,
+            progress=self.progress.text,
+            target=target_text(target, self.register),
+            advice=advice,
+        )
+        if outputs is None:
+            return unchanged
+        return self.register.update(outputs["updates"], outputs["new_requirements"], self.state.session.passage_id)
+
+    def _unread(self, target: Requirement, result: SearchResult) -> list[str]:
+        """What came back and was not yet shown for this target; a passage that was asked for by id is shown again."""
+        read = self._read.setdefault(target.id, set())
+        again = result.tool == "read_passages" and not result.repeated
+        unread = [hit for hit in result.hits if again or (hit.passage_id, hit.text) not in read]
+        read.update((hit.passage_id, hit.text) for hit in unread)
+        return [show_passage(hit.alias, hit.title, hit.text) for hit in unread]
+
+    def _ask_with_passages(
+        self, step: Any, shown: list[str], field: str, **inputs: Any
+    ) -> Generator[Any, Any, dspy.Prediction | None]:
+        """Ask a step that reads passages; where they do not fit, once more with the better half of them."""
+        self.state.budget.spend(*shown)
+        try:
+            return (yield from self.state.ask(step, **inputs, **{field: show_passages(shown)}))
+        except ContextOverflow:
+            if len(shown) < 2:
+                raise
+        better = shown[: len(shown) // 2]
+        self.state.budget.spend(*better)
+        return (yield from self.state.ask(step, **inputs, **{field: show_passages(better)}))
+
+    def _answer(self, stop_reason: StopReason) -> Generator[Any, Any, tuple[AnswerText, bool]]:
+        """Answer from the register, tools off; the flag says that the prompt did not fit even when reduced."""
+        forced = stop_reason in ("budget_loops", "budget_tokens", "context_overflow")
+        chosen = answer_passages(self.register, self.state.session, self.state.budget.limits.effective_tokens)
+        supporting = {passage for item in self.register.items for passage in item.support}
+        fewer = [pair for pair in chosen if pair[0] in supporting]
+        outputs, overflowed, passages = None, False, chosen
+        for passages in (chosen, fewer) if fewer != chosen else (chosen,):
+            self.state.budget.spend(*(text for _, text in passages))
+            try:
+                outputs = yield from self.state.ask(
+                    "force_answer" if forced else "answer",
+                    question=self.question,
+                    findings=findings(self.register, self.state.session),
+                    passages=show_passages(text for _, text in passages),
+                )
+                overflowed = False
+                break
+            except ContextOverflow:
+                overflowed = True
+        answer = read_answer(outputs) if outputs is not None else default_answer(self.register)
+        self.state.record(
+            AnswerStep(
+                loop=self.state.loop,
+                forced=forced,
+                answer=answer.answer,
+                explanation=answer.explanation,
+                abstained=answer.abstained,
+                shown=tuple(passage_id for passage_id, _ in passages),
+            )
+        )
+        return answer, overflowed
+
+    def _apply(self, cause: Any, transition: Transition, shown: str) -> None:
+        """Take a transition's register, count and record what it showed."""
+        before = {item.id: item for item in self.register.items}
+        self.register = transition.register_after
+        changed = tuple(item for item in self.register.items if before.get(item.id) != item)
+        self.state.budget.spend(shown)
+        self.state.record(
+            RegisterStep(loop=self.state.loop, cause=cause, changed=changed, refused=transition.refused, shown=shown)
+        )

@@ -1,0 +1,27 @@
+"""Untrusted text made harmless before it enters a prompt.
+
+Passages, LM replies and questions may hold what a prompt format uses as its own marks: DSPy's field headers,
+chat-template tokens, the passage labels that this program writes. Each is rewritten to something that reads the same to a person and
+means nothing to a parser.
+"""
+
+import re
+
+_FIELD_HEADER = re.compile(r"\[\[\s*##|##\s*\]\]")
+_TEMPLATE_TOKEN = re.compile(r"<\|([^|<>\n]{1,60})\|>")
+_PASSAGE_LABEL = re.compile(r"(?m)^(\s*)\[(P\d+)\]")
+_CONTROL = re.compile(r"[\x00-\x08\x0b-\x1f\x7f\u2028\u2029\ud800-\udfff]")
+
+
+def neutralize(text: str) -> str:
+    """The text without marks of the prompt formats, control characters or lone surrogates."""
+    text = _CONTROL.sub(" ", text.replace("\r\n", "\n"))
+    text = _FIELD_HEADER.sub(lambda match: "((##" if match[0].startswith("[") else "##))", text)
+    text = _TEMPLATE_TOKEN.sub(r"<\1>", text)
+    return _PASSAGE_LABEL.sub(r"\1(\2)", text)
+
+
+def one_line(text: str, limit: int) -> str:
+    """Neutralised text on a single line of at most `limit` characters, cut with an ellipsis."""
+    line = " ".join(neutralize(text).split())
+    return line if len(line) <= limit else line[: limit - 1].rstrip() + "…"

@@ -1,0 +1,179 @@
+"""Typed values that the steps exchange with an LM: read leniently, so that a slip of form costs no evidence.
+
+An LM writes `3` or `"[R3]"` for an id, one object where a list was asked for, `"Search."` for a choice, `null` for
+nothing. Each type here accepts those forms before pydantic judges them, whichever DSPy adapter parsed the reply.
+What an id *means* is validated where the state lives (`program.register`, `retrievers.session`), never here.
+"""
+
+import re
+from collections.abc import Callable
+from typing import Annotated, Any, Literal
+
+from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, GetCoreSchemaHandler, GetJsonSchemaHandler
+from pydantic.json_schema import JsonSchemaValue
+from pydantic_core import CoreSchema, core_schema
+
+_NOTHING = {"", "none", "null", "n/a", "na", "unknown", "not found", "not stated", "-", "[]", "{}"}
+_YES = {"true", "yes", "y", "1"}
+
+
+def _text(value: Any) -> str:
+    if value is None:
+        return ""
+    if isinstance(value, list | tuple | set):
+        return ", ".join(_text(item) for item in value)
+    return str(value).strip()
+
+
+def _value(value: Any) -> str:
+    text = _text(value)
+    return "" if text.casefold().strip(".") in _NOTHING else text
+
+
+def _many(value: Any) -> list[Any]:
+    """One object, a mapping of objects or nothing, read as a list."""
+    if value is None or (isinstance(value, str) and value.strip().casefold() in _NOTHING):
+        return []
+    if isinstance(value, dict):
+        nested = list(value.values())
+        return nested if nested and all(isinstance(item, dict) for item in nested) else [value]
+    return list(value) if isinstance(value, list | tuple | set) else [value]
+
+
+def _ids(value: Any) -> list[str]:
+    """Ids as a list of strings: `"P1, [P2]"`, `["P1"]`, `3` and `None` are all read."""
+    if isinstance(value, str):
+        value = re.split(r"[,;\s]+", value)
+    return [text for item in _many(value) if (text := _text(item).strip("[]()\"'. "))]
+
+
+def _requirements(value: Any) -> list[Any]:
+    return [{"text": item} if isinstance(item, str) else item for item in _many(value)]
+
+
+def _objects(value: Any) -> list[Any]:
+    return [item for item in _many(value) if isinstance(item, dict | BaseModel)]
+
+
+def _status(value: Any) -> str:
+    text = _text(value).casefold()
+    if "unresolved" in text or "not resolved" in text:
+        return "open"
+    return next((status for status in ("resolved", "retired") if status in text), "open")
+
+
+def _tool(value: Any) -> str:
+    text = _text(value).casefold()
+    if "keyword" in text or "bm25" in text or "lexical" in text:
+        return "keyword_search"
+    return "read_passages" if "read" in text else "semantic_search"
+
+
+def _flag(value: Any) -> bool:
+    return value if isinstance(value, bool) else _text(value).casefold().strip(".!\"' ") in _YES
+
+
+Text = Annotated[str, BeforeValidator(_text)]
+"""Free text; `null` is the empty string."""
+
+Value = Annotated[str, BeforeValidator(_value)]
+"""A short value, or the empty string where the LM said in any words that there is none."""
+
+Ids = Annotated[list[str], BeforeValidator(_ids)]
+"""Requirement or passage ids as the LM wrote them, brackets and quotes removed."""
+
+Verdict = Annotated[Literal["open", "resolved", "retired"], BeforeValidator(_status)]
+"""What an update says of an item; anything unclear leaves it open."""
+
+
+class _FromLM(BaseModel):
+    model_config = ConfigDict(frozen=True, extra="ignore")
+
+
+class ProposedRequirement(_FromLM):
+    """A requirement as initialisation proposes it: evidence first, then the value that it states."""
+
+    text: Text
+    needs: Ids = Field(default=[])
+    support: Ids = Field(default=[])
+    answer: Value = ""
+
+
+class ItemUpdate(_FromLM):
+    """What new passages change about one requirement; `reason` is needed to retire it."""
+
+    id: Text
+    note: Text = ""
+    support: Ids = Field(default=[])
+    answer: Value = ""
+    status: Verdict = "open"
+    reason: Value = ""
+
+
+class NewRequirement(_FromLM):
+    """A requirement added while searching; `replaces` names the item that it takes over from."""
+
+    text: Text
+    needs: Ids = Field(default=[])
+    replaces: Value = ""
+
+
+class _Lenient:
+    """An annotation for an output field: `read` turns a slip of form into what `target` accepts.
+
+    DSPy drops the metadata of an `Annotated` output field, so the reading is part of the type itself; the value that
+    arrives is a plain `target`. The JSON schema is inlined and stripped bare, for it stands in every prompt.
+    """
+
+    read: Callable[[Any], Any]
+    target: Any
+
+    @classmethod
+    def __get_pydantic_core_schema__(cls, source: Any, handler: GetCoreSchemaHandler) -> CoreSchema:
+        return core_schema.no_info_before_validator_function(cls.read, handler.generate_schema(cls.target))
+
+    @classmethod
+    def __get_pydantic_json_schema__(cls, schema: CoreSchema, handler: GetJsonSchemaHandler) -> JsonSchemaValue:
+        return _compact(handler(schema), handler)
+
+
+def _compact(schema: JsonSchemaValue, handler: GetJsonSchemaHandler) -> JsonSchemaValue:
+    schema = handler.resolve_ref_schema(schema)
+    kept: JsonSchemaValue = {key: value for key, value in schema.items() if key in ("type", "enum")}
+    if "items" in schema:
+        kept["items"] = _compact(schema["items"], handler)
+    if "properties" in schema:
+        kept["properties"] = {name: _compact(part, handler) for name, part in schema["properties"].items()}
+        kept["required"] = list(kept["properties"])
+        kept["additionalProperties"] = False
+    return kept
+
+
+class Flag(_Lenient):
+    """A bool; anything that is not clearly yes is no."""
+
+    read, target = staticmethod(_flag), bool
+
+
+class ToolName(_Lenient):
+    """The search tool; semantic search where the reply names none of the three."""
+
+    read, target = staticmethod(_tool), Literal["semantic_search", "keyword_search", "read_passages"]
+
+
+class ProposedRequirements(_Lenient):
+    """A list of `ProposedRequirement`; a plain string is read as its text."""
+
+    read, target = staticmethod(_requirements), list[ProposedRequirement]
+
+
+class ItemUpdates(_Lenient):
+    """A list of `ItemUpdate`; one object is read as a list of one, prose as none."""
+
+    read, target = staticmethod(_objects), list[ItemUpdate]
+
+
+class NewRequirements(_Lenient):
+    """A list of `NewRequirement`; a plain string is read as its text."""
+
+    read, target = staticmethod(_requirements), list[NewRequirement]
