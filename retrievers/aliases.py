@@ -7,7 +7,7 @@ from .text import fold
 _MARKED = re.compile(r"^\W*(?:passages?|p)[\s#.:_-]*0*(\d{1,6})(?!\w)")
 _BARE = re.compile(r"^\W*0*(\d{1,6})\W*$")
 _NEIGHBOURS = re.compile(
-    r"(?:\+/-|[+±])\s*(\d{1,6})(?:\s*neighbou?rs?)?|neighbou?rs?\s*[=:]?\s*(\d{1,6})|(\d{1,6})\s+neighbou?rs?"
+    r"(?:\+/-|[+±])\s*(\d{1,6})(?:\s*neighbou?rs?)?|neighbou?rs?\s*[=:]?\s*(\d{1,6})|(?<!\w)(\d{1,6})\s+neighbou?rs?(?!\s*[=:]?\s*\d)"
 )
 _LISTED = re.compile(r"passages?[\s#.:_-]*\d+|[^\s,;|&/\[\]()]*\d[^\s,;|&/\[\]()]*")
 

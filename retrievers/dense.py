@@ -24,9 +24,9 @@ _EF_BUILD = 200
 _EF_SEARCH = 256
 
 
-def build(vectors: "np.ndarray", folder: Path, *, flat_limit: int = FLAT_LIMIT) -> None:
+def build(vectors: "np.ndarray", folder: Path) -> None:
     """Write the vectors to a folder as the file that their number asks for."""
-    if len(vectors) <= flat_limit:
+    if len(vectors) <= FLAT_LIMIT:
         write_array(folder / VECTORS, vectors)
         return
     import faiss

@@ -71,7 +71,7 @@ class Encoder:
                 self._model = SentenceTransformer(
                     str(self.folder), local_files_only=True, model_kwargs={"use_safetensors": True}
                 )
-            except (OSError, ValueError, KeyError, TypeError, RuntimeError, ImportError) as error:
+            except Exception as error:  # whatever the libraries make of files that are no model of theirs
                 reason = " ".join(str(error).split())[:200]
                 raise UserError(f"encoder {self.name!r} cannot be loaded from {self.folder} ({reason})") from error
             finally:

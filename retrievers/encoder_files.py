@@ -107,7 +107,8 @@ def _cached(repo: str) -> Path | None:
     except (OSError, ValueError):  # not there, or no possible repository name: the hub's answer is the one to show
         return None
     # A cache can hold a part of a model, say its tokenizer alone.
-    return folder if (folder / "config.json").is_file() and any(folder.glob("*.safetensors")) else None
+    described = (folder / "config.json").is_file() or (folder / "modules.json").is_file()
+    return folder if described and any(folder.rglob("*.safetensors")) else None
 
 
 def _packaged() -> Path | None:

@@ -94,10 +94,12 @@ class Index:
             UserError: The corpus, the place or the encoder cannot be used, or the disk is full. Nothing is left behind.
         """
         out = Path(out)
+        if out.is_symlink():
+            out = out.resolve()
         _require_free(out, overwrite)
         ordered = _checked(passages)
         model = get_encoder(encoder)
-        with replacing(out) as folder:
+        with replacing(out.absolute()) as folder:
             store.write(ordered, folder)
             keyword.build((passage.embedding_text for passage in ordered), folder)
             if granularity == "sentence":

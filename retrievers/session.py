@@ -14,12 +14,14 @@ from ..errors import UserError
 from .aliases import parse_reads, read_alias
 from .index import Index, Match
 from .passage import Passage
-from .text import squeeze
+from .text import replace_surrogates, squeeze
 
 Tool = Literal["semantic_search", "keyword_search", "read_passages"]
 
 #: A read gives at most this many neighbours on each side, whatever is asked for.
 MAX_NEIGHBOURS = 5
+# As much of an id that an LM wrote is repeated to it.
+_SHOWN = 40
 
 
 @dataclass(frozen=True, slots=True)
@@ -128,13 +130,15 @@ class SearchSession:
             loop: The retrieval loop.
         """
         distance = max(0, min(neighbours, MAX_NEIGHBOURS))
+        aliases = [replace_surrogates(str(alias))[0].strip()[:_SHOWN] for alias in aliases]
+        aliases = [alias for alias in aliases if alias]
         query = ", ".join(aliases) + (f" +{neighbours}" if neighbours > 0 else "")
         known = list(dict.fromkeys(found for alias in aliases if (found := self.passage_id(alias)) is not None))
         refused = list(dict.fromkeys(alias for alias in aliases if self.passage_id(alias) is None))
         note = f"unknown ids refused: {', '.join(refused)}" if refused else ""
         if not known:
             return SearchResult("read_passages", query, (), False, note or "nothing to read: no passage id was given")
-        key = ("read_passages", tuple(known), distance)
+        key = ("read_passages", tuple(sorted(known)), distance)
         if (earlier := self._earlier(key, query)) is not None:
             return replace(earlier, note="; ".join(filter(None, (earlier.note, note))))
         shown = {passage.id: passage for passage_id in known for passage in self._around(passage_id, distance)}
@@ -146,7 +150,8 @@ class SearchSession:
         """Call a tool by name. For `read_passages` the query holds aliases: "P3, P4 +1" adds a neighbour a side."""
         if tool == "read_passages":
             aliases, neighbours = parse_reads(query)
-            return replace(self.read_passages(aliases, neighbours=neighbours, loop=loop), query=query)
+            result = self.read_passages(aliases, neighbours=neighbours, loop=loop)
+            return replace(result, query=replace_surrogates(query)[0])
         if tool == "keyword_search":
             return self.keyword_search(query, k=k, loop=loop)
         return self.semantic_search(query, k=k, loop=loop)
@@ -181,6 +186,7 @@ class SearchSession:
         self, tool: Tool, search: Callable[[str, int], list[Match]], query: str, k: int | None, loop: int
     ) -> SearchResult:
         count = self.k if k is None else k
+        query = replace_surrogates(query)[0]
         if not query.strip():
             return SearchResult(tool, query, (), False, "a blank query: nothing was searched")
         key = (tool, squeeze(query), count)
