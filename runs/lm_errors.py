@@ -45,7 +45,7 @@ def explain_lm_error(error: BaseException, *, base_url: str | None = None) -> st
             return f"{where} refused for lack of credit: check the account's billing ({detail})"
         case dspy.LMRateLimitError():
             return f"{where} limits the rate or the quota is used up: wait, or use fewer threads ({detail})"
-        case dspy.LMUnsupportedModelError():
+        case dspy.LMUnsupportedModelError() | dspy.LMInvalidRequestError(status=404):
             return (
                 f"{where} is not known there: check the model's name after the prefix, and that the address is the "
                 f"OpenAI-compatible root, ending in /v1 ({detail})"

@@ -73,13 +73,11 @@ def check_lm(lm: dspy.LM) -> None:
         return
     try:
         complete_tiny(lm)
-    except dspy.LMUnsupportedModelError as error:
-        if models is None or not models.names:
-            raise UserError(explain_lm_error(error, base_url=base_url)) from error
-        raise UserError(
-            f"{lm.model} is not served{f' at {base_url}' if base_url else ''}: {suggest(name, models)}"
-        ) from error
     except Exception as error:
+        unknown = isinstance(error, dspy.LMUnsupportedModelError) or getattr(error, "status", None) == 404
+        if unknown and models is not None and models.names:
+            where = f" at {base_url}" if base_url else ""
+            raise UserError(f"{lm.model} is not served{where}: {suggest(name, models)}") from error
         raise UserError(explain_lm_error(error, base_url=base_url)) from error
 
 

@@ -1,0 +1,114 @@
+"""A stand-in for an OpenAI-compatible server on a loopback port: answers as told and keeps what it was sent."""
+
+import json
+import threading
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from typing import Any
+
+import pytest
+
+
+class Stub:
+    """What to answer, and what was asked.
+
+    Attributes:
+        models: Entries of `GET /v1/models`; None answers 404.
+        status: HTTP status of completions, and of the model list where it is 401.
+        reply: Text of completions.
+        error: Body of a failing completion.
+        hang: Seconds to wait before a completion.
+        key: Where set, the one bearer key that is let in.
+        requests: `(path, headers, body)` in order of arrival.
+    """
+
+    def __init__(self) -> None:
+        self.models: list[dict[str, Any]] | None = [{"id": "local-model", "object": "model", "owned_by": "test"}]
+        self.status = 200
+        self.reply = "ready"
+        self.error: dict[str, Any] = {"error": {"message": "it went wrong", "type": "test"}}
+        self.hang = 0.0
+        self.key: str | None = None
+        self.requests: list[tuple[str, dict[str, str], dict[str, Any]]] = []
+        self.root = ""
+
+    @property
+    def completions(self) -> list[dict[str, Any]]:
+        return [body for path, _, body in self.requests if path.endswith("/chat/completions")]
+
+
+@contextmanager
+def serve_stub() -> Iterator[Stub]:
+    stub = Stub()
+
+    class Handler(BaseHTTPRequestHandler):
+        def log_message(self, *args: Any) -> None:
+            pass
+
+        def send(self, status: int, body: dict[str, Any]) -> None:
+            data = json.dumps(body).encode()
+            self.send_response(status)
+            self.send_header("Content-Type", "application/json")
+            self.send_header("Content-Length", str(len(data)))
+            self.end_headers()
+            self.wfile.write(data)
+
+        def refused(self) -> bool:
+            if stub.key is not None and self.headers.get("Authorization") != f"Bearer {stub.key}":
+                self.send(401, {"error": {"message": "Incorrect API key provided: sk-abcdefgh12345678"}})
+                return True
+            return False
+
+        def do_GET(self) -> None:
+            stub.requests.append((self.path, dict(self.headers), {}))
+            if self.refused():
+                return
+            if self.path == "/v1/models" and stub.models is not None:
+                self.send(200, {"object": "list", "data": stub.models})
+            else:
+                self.send(404, {"error": {"message": "no such page"}})
+
+        def do_POST(self) -> None:
+            body = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
+            stub.requests.append((self.path, dict(self.headers), body))
+            if self.refused():
+                return
+            time.sleep(stub.hang)
+            if self.path != "/v1/chat/completions":
+                self.send(404, {"error": {"message": "no such page"}})
+            elif stub.status != 200:
+                self.send(stub.status, stub.error)
+            else:
+                message = {"role": "assistant", "content": stub.reply}
+                self.send(
+                    200,
+                    {
+                        "id": "1",
+                        "object": "chat.completion",
+                        "created": 1,
+                        "model": body["model"],
+                        "choices": [{"index": 0, "message": message, "finish_reason": "stop"}],
+                        "usage": {"prompt_tokens": 3, "completion_tokens": 1, "total_tokens": 4},
+                    },
+                )
+
+    server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
+    server.daemon_threads = True
+    server.handle_error = lambda *_: None  # a client that gave up waiting is no news
+    server.block_on_close = False
+    stub.root = f"http://127.0.0.1:{server.server_address[1]}"
+    thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.02}, daemon=True)
+    thread.start()
+    try:
+        yield stub
+    finally:
+        server.shutdown()
+        server.server_close()
+
+
+@pytest.fixture
+def lm_stub() -> Iterator[Stub]:
+    with serve_stub() as stub:
+        yield stub
