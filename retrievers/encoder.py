@@ -23,7 +23,7 @@ logger = logging.getLogger(__name__)
 
 _BATCH = 32
 # Texts of like length are encoded together; progress is reported this often.
-_BLOCK = 512
+_BLOCK = 128
 
 _encoders: dict[Path, "Encoder"] = {}
 _encoders_lock = threading.Lock()

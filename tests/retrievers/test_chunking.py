@@ -45,6 +45,7 @@ def test_sentences_end_where_a_reader_ends_them(text, expected):
     assert sentences(text) == expected
 
 
+@settings(deadline=None)
 @given(st.one_of(st.text(), PROSE))
 def test_sentences_lose_no_character(text):
     assert "".join(sentences(text)) == text
@@ -62,6 +63,7 @@ def test_sentences_across_the_window_are_the_same_as_within_it():
     assert set(sentences(sentence * 1000)) == {sentence}
 
 
+@settings(deadline=None)
 @given(st.one_of(st.text(), PROSE), st.integers(1, 50))
 def test_chunks_lose_nothing_and_keep_the_limit(text, limit):
     cut = chunks(text, limit)
@@ -83,6 +85,7 @@ def test_a_sentence_beyond_the_limit_is_cut_between_words_and_a_word_between_cha
     assert len(chunks("x" * 100, 3)) > 1
 
 
+@settings(deadline=None)
 @given(st.one_of(st.text(), PROSE))
 def test_sentence_spans_are_bare_ordered_and_cover_all_but_space(text):
     spans = sentence_spans(text)

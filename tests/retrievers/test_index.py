@@ -215,13 +215,15 @@ def test_the_same_encoder_in_another_place_is_accepted(passage_index, copy_encod
     assert index.encoder_digest == passage_index.encoder_digest
 
 
-def test_an_encoder_whose_weights_changed_since_is_refused_at_the_first_semantic_search(tmp_path, copy_encoder):
+def test_an_encoder_whose_weights_changed_since_is_refused_at_the_first_semantic_search(
+    tmp_path, copy_encoder, monkeypatch
+):
     folder = copy_encoder("mine")
     Index.build(TINY, tmp_path / "index", encoder=str(folder))
     config = folder / "1_Pooling" / "config.json"
     pooling = json.loads(config.read_text()) | {"pooling_mode_cls_token": True, "pooling_mode_mean_tokens": False}
     config.write_text(json.dumps(pooling))
-    encoder_module._encoders.clear()
+    monkeypatch.setattr(encoder_module, "_encoders", {})
     index = Index.load(tmp_path / "index")
     assert ids(index.keyword_search("alpha", 1)) == ["a"]
     with pytest.raises(UserError, match="made by another encoder"):

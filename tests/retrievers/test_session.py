@@ -1,5 +1,5 @@
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from executionrag.errors import UserError
@@ -211,6 +211,7 @@ def test_requests_to_read_are_parsed_leniently(written, expected):
     assert parse_reads(written) == expected
 
 
+@settings(deadline=None)
 @given(st.text())
 def test_whatever_is_written_is_read_without_an_error(written):
     read_alias(written)

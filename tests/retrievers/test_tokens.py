@@ -1,5 +1,5 @@
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from executionrag.retrievers.tokens import tokens
@@ -23,6 +23,7 @@ def test_what_a_person_would_search_for_is_a_token(text, expected):
     assert tokens(text) == expected
 
 
+@settings(deadline=None)
 @given(st.text(), st.text())
 def test_any_text_has_tokens_and_those_of_a_part_between_spaces_stay(left, right):
     assert tokens(f"{left} . {right}") == tokens(left) + tokens(right)
