@@ -8,6 +8,7 @@ port, which changes with each process, plays no part in them.
 
 import logging
 import threading
+from dataclasses import replace
 from pathlib import Path
 
 import dspy
@@ -85,6 +86,8 @@ def _declare_provider() -> None:
     """Tell DSPy once a process that this server honours JSON schemas."""
     from dspy import lm15
 
+    from .wire import AsyncConstrainedChatLM, ConstrainedChatLM
+
     definition = lm15.ProviderDefinition.chat(
         lm15.AccessPolicy(provider=PROVIDER, base_url="http://127.0.0.1/v1"),
         compat=lm15.OpenAIChatCompat(
@@ -97,5 +100,6 @@ def _declare_provider() -> None:
         placeholder_key="embedded",
         note="the LM embedded in this process",
     )
+    definition = replace(definition, adapter=ConstrainedChatLM, async_adapter=AsyncConstrainedChatLM)
     with _register_lock:
         lm15.register_provider(definition, supports=lm15.ModelSupport(response_schema=True))

@@ -19,6 +19,8 @@ logger = logging.getLogger(__name__)
 THREADS_VARIABLE = "EXECUTIONRAG_LM_THREADS"
 # Longest prompt and reply together, in tokens.
 CONTEXT_WINDOW = 16_384
+# Memory for the states of earlier prompts.
+PROMPT_CACHE_MIB = 2_048
 
 _lock = threading.Lock()
 _servers: dict[Path, "LocalServer"] = {}
@@ -107,7 +109,13 @@ def _start(path: Path, name: str) -> LocalServer:
     params.model.path = str(path)
     params.model_alias = {name}
     params.n_ctx = CONTEXT_WINDOW
+    # One call at a time: llama.cpp divides the window by the number of slots, and two replies side by side gain nothing
+    # on a few cores.
     params.n_parallel = 1
+    # With one slot, prompts that differ push each other out; llama.cpp keeps their states here (about 30 kB a token for
+    # the default model) and takes up the one with the longest common beginning, so each step's instructions, and the
+    # question's progress behind them, are read once.
+    params.cache_ram_mib = PROMPT_CACHE_MIB
     params.cpuparams.n_threads = threads
     params.cpuparams_batch.n_threads = threads
     params.hostnames = ["127.0.0.1"]

@@ -1,5 +1,6 @@
 """The embedded LM: wire and errors without a model, and (slow) the real one."""
 
+import asyncio
 import json
 import os
 import signal
@@ -20,6 +21,7 @@ import pytest
 from executionrag.errors import UserError
 from executionrag.runs.local_lm import lm as lm_module
 from executionrag.runs.local_lm import server as server_module
+from executionrag.runs.local_lm import wire
 from executionrag.runs.local_lm.server import LocalServer
 
 
@@ -56,7 +58,8 @@ def stub_lm(lm_stub, monkeypatch):
     return lm_module.local_lm
 
 
-def test_the_strict_schema_is_sent_in_the_order_of_the_fields(lm_stub, stub_lm):
+def test_the_strict_schema_is_sent_in_the_order_of_the_fields(lm_stub, stub_lm, monkeypatch):
+    monkeypatch.setattr(wire, "has_llguidance", lambda: False)
     lm_stub.reply = json.dumps({"zz_first": [], "aa_last": True})
     with dspy.context(lm=stub_lm(cache=False), adapter=dspy.JSONAdapter()):
         assert dspy.Predict(Judge)(**INPUTS).aa_last is True
@@ -68,6 +71,29 @@ def test_the_strict_schema_is_sent_in_the_order_of_the_fields(lm_stub, stub_lm):
     assert list(wanted["schema"]["$defs"]["Verdict"]["properties"]) == ["note", "evidence", "answer", "done"]
     assert wanted["schema"]["$defs"]["Verdict"]["properties"]["note"]["maxLength"] == 60
     assert (body["temperature"], body["max_tokens"]) == (0.0, 1024)
+
+
+@pytest.mark.parametrize("asynchronous", [False, True])
+def test_where_the_runtime_can_the_schema_goes_as_a_grammar_without_white_space(
+    lm_stub, stub_lm, monkeypatch, asynchronous
+):
+    monkeypatch.setattr(wire, "has_llguidance", lambda: True)
+    lm_stub.reply = json.dumps({"zz_first": [], "aa_last": True})
+    with dspy.context(lm=stub_lm(cache=False), adapter=dspy.JSONAdapter()):
+        predict = dspy.Predict(Judge)
+        prediction = asyncio.run(predict.acall(**INPUTS)) if asynchronous else predict(**INPUTS)
+    assert prediction.aa_last is True
+    (body,) = lm_stub.completions
+    assert "response_format" not in body
+    head, _, schema = body["grammar"].partition("%json ")
+    assert head == "%llguidance {}\nstart: "
+    assert list(json.loads(schema)["properties"]) == ["zz_first", "aa_last"]
+    assert json.loads(schema)["x-guidance"]["whitespace_flexible"] is False
+
+
+def test_free_text_is_asked_for_without_any_grammar(lm_stub, stub_lm):
+    stub_lm(cache=False)("hello")
+    assert not {"grammar", "response_format"} & set(lm_stub.completions[0])
 
 
 def test_the_cache_tells_model_files_apart_and_ports_not(lm_stub, stub_lm):
@@ -110,7 +136,9 @@ def real_lm():
 def test_replies_are_constrained_and_fields_come_in_the_signatures_order(real_lm):
     with dspy.context(lm=real_lm, adapter=dspy.JSONAdapter(), disable_history=False):
         prediction = dspy.Predict(Judge)(**INPUTS)
-    raw = json.loads(real_lm.history[-1]["outputs"][0])
+    (reply,) = real_lm.history[-1]["outputs"]
+    raw = json.loads(reply)
+    assert "\n" not in reply
     assert list(raw) == ["zz_first", "aa_last"]
     assert all(list(item) == ["note", "evidence", "answer", "done"] for item in raw["zz_first"])
     assert all(len(item.note) <= 60 and len(item.evidence) <= 2 for item in prediction.zz_first)
