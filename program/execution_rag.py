@@ -25,7 +25,7 @@ class ExecutionRAG(dspy.Module):
     """Answers multi-hop questions over a fixed retriever, steered by a register of requirements.
 
     One instance answers many questions at once, from many threads or tasks: all state of a question lives in objects
-    made inside `forward`. Every optimiser finds the predictors by name (`initialize`, `select`, `write_query`, `update`,
+    made inside `forward`. Optimisers find the predictors by name (`initialize`, `select`, `write_query`, `update`,
     `answer`, `force_answer`). The LM is whatever DSPy is configured with.
 
     Args:

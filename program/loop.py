@@ -1,8 +1,8 @@
 """How ExecutionRAG answers one question: the loop, written once, as a generator.
 
 Seed search, register, then per loop: a target, a query, a search, an update. It ends with an answer when nothing is
-open, or with a forced one when the budget is spent. No LM call is made where the outcome is forced: selection is asked only
-among two or more candidates, and an update only where a search showed something or the item is to be given up.
+open, or with a forced one when the budget is spent. No LM call is made where the outcome is forced: selection is asked
+only among two or more candidates, and an update only where a search showed something or the item may be given up.
 
 The update step sees the passages that this target's searches have not shown it before, so that one which came early and
 meant nothing then is read again once it is searched for.
@@ -35,7 +35,9 @@ from .question import Answering, ContextOverflow, LMFailure, QuestionState, Stop
 from .register import MAX_ITEMS, Register, Requirement, Transition
 from .trajectory import AnswerStep, RegisterStep
 
-NUDGE_UPDATE = "Most of the search budget is spent: resolve what is supported, and retire with a reason what the answer can do without."
+NUDGE_UPDATE = (
+    "Most of the search budget is spent: resolve what is supported, and retire with a reason what is not needed."
+)
 NUDGE_QUERY = "Most of the search budget is spent: search more narrowly, for exactly the fact that is missing."
 
 

@@ -1,8 +1,8 @@
 """Untrusted text made harmless before it enters a prompt.
 
 Passages, LM replies and questions may hold what a prompt format uses as its own marks: DSPy's field headers,
-chat-template tokens, the passage labels that this program writes. Each is rewritten to something that reads the same to a person and
-means nothing to a parser.
+chat-template tokens, the passage labels that this program writes. Each is rewritten to something that reads the same to
+a person and means nothing to a parser.
 """
 
 import re

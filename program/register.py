@@ -33,8 +33,8 @@ _TEXT, _SHORT = 300, 160
 class Requirement(BaseModel):
     """One fact that the answer needs.
 
-    `answer` is the short value found, tentative while the item is open; `support` holds passage ids in order of arrival;
-    `needs` the ids of items whose values the text uses; `replaces` the item that this one took over from.
+    `answer` is the short value found, tentative while the item is open; `support` holds passage ids in order of
+    arrival; `needs` the ids of items whose values the text uses; `replaces` the item that this one took over from.
     """
 
     model_config = ConfigDict(frozen=True)

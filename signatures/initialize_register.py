@@ -2,22 +2,23 @@
 
 import dspy
 
-from .values import ProposedRequirements
+from .values import ProposedRequirements, ShortQuestions
 
 
 class InitializeRegister(dspy.Signature):
-    """Break the question into the smallest list of facts that must be looked up, one hop each, in the order of finding.
+    """Take the question apart into short questions that each ask for one fact, in the order in which they can be answered.
 
-    Each requirement asks for exactly one fact, so that one passage can state it; where it depends on a fact that is
-    not known yet, write the id of the earlier requirement in place of the fact.
+    Write R1, R2, ... in place of an answer that is not known yet, so that a question can be searched for once it is.
     """
 
+    passages: str = dspy.InputField(desc="what a first search found; may be beside the point")
     question: str = dspy.InputField()
-    passages: str = dspy.InputField(desc="what one search with the question found; may be beside the point")
+    steps: ShortQuestions = dspy.OutputField(
+        desc="two to four short questions, such as 'Who painted X?' then 'Where did R1 live?'; for a comparison the same "
+        "about each thing"
+    )
     requirements: ProposedRequirements = dspy.OutputField(
-        desc="one to four items, numbered R1, R2, ... by their order; the last fact or facts settle the question. "
-        "text: a short question that names its subject, e.g. 'Who directed The Red Kite?' then 'Where was R1 born?'; "
-        "needs: ids of the earlier items that the text refers to; "
-        "support: ids of passages that state the fact, else empty; "
-        "answer: the fact where such a passage states it, else empty"
+        desc="the steps in order, R1 first, each with what the passages say. text: the short question; needs: ids that it "
+        "waits for; support: ids of passages that answer it, else empty; answer: the short fact, where such a passage "
+        "states it, else empty"
     )

@@ -14,6 +14,9 @@ from pydantic.json_schema import JsonSchemaValue
 from pydantic_core import CoreSchema, core_schema
 
 _NOTHING = {"", "none", "null", "n/a", "na", "unknown", "not found", "not stated", "-", "[]", "{}"}
+# A list ends here at the latest: constrained decoding of a weak LM may otherwise never close it.
+MAX_LIST = 8
+_AT_MOST = Field(max_length=MAX_LIST)
 _YES = {"true", "yes", "y", "1"}
 
 
@@ -48,11 +51,16 @@ def _ids(value: Any) -> list[str]:
 
 
 def _requirements(value: Any) -> list[Any]:
-    return [{"text": item} if isinstance(item, str) else item for item in _many(value)]
+    return [{"text": item} if isinstance(item, str) else item for item in _many(value)][:MAX_LIST]
 
 
 def _objects(value: Any) -> list[Any]:
-    return [item for item in _many(value) if isinstance(item, dict | BaseModel)]
+    return [item for item in _many(value) if isinstance(item, dict | BaseModel)][:MAX_LIST]
+
+
+def _lines(value: Any) -> list[str]:
+    items = value.splitlines() if isinstance(value, str) else _many(value)
+    return [text for item in items if (text := _text(item))][:MAX_LIST]
 
 
 def _status(value: Any) -> str:
@@ -139,7 +147,7 @@ class _Lenient:
 
 def _compact(schema: JsonSchemaValue, handler: GetJsonSchemaHandler) -> JsonSchemaValue:
     schema = handler.resolve_ref_schema(schema)
-    kept: JsonSchemaValue = {key: value for key, value in schema.items() if key in ("type", "enum")}
+    kept: JsonSchemaValue = {key: value for key, value in schema.items() if key in ("type", "enum", "maxItems")}
     if "items" in schema:
         kept["items"] = _compact(schema["items"], handler)
     if "properties" in schema:
@@ -164,16 +172,22 @@ class ToolName(_Lenient):
 class ProposedRequirements(_Lenient):
     """A list of `ProposedRequirement`; a plain string is read as its text."""
 
-    read, target = staticmethod(_requirements), list[ProposedRequirement]
+    read, target = staticmethod(_requirements), Annotated[list[ProposedRequirement], _AT_MOST]
+
+
+class ShortQuestions(_Lenient):
+    """A list of strings; one string is read as one a line."""
+
+    read, target = staticmethod(_lines), Annotated[list[str], _AT_MOST]
 
 
 class ItemUpdates(_Lenient):
     """A list of `ItemUpdate`; one object is read as a list of one, prose as none."""
 
-    read, target = staticmethod(_objects), list[ItemUpdate]
+    read, target = staticmethod(_objects), Annotated[list[ItemUpdate], _AT_MOST]
 
 
 class NewRequirements(_Lenient):
     """A list of `NewRequirement`; a plain string is read as its text."""
 
-    read, target = staticmethod(_requirements), list[NewRequirement]
+    read, target = staticmethod(_requirements), Annotated[list[NewRequirement], _AT_MOST]

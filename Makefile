@@ -1,0 +1,44 @@
+# Everything a person types, from a clean clone: demo, test, check. Each sets up .venv first, once.
+PYTHON ?= python3
+VENV := .venv
+BIN := $(VENV)/bin
+STAMP := $(VENV)/installed
+PACKAGE_LINK := .typecheck/executionrag
+
+.PHONY: help setup demo test test-slow check format clean
+
+help: ## Show the targets
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-10s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
+
+$(STAMP): pyproject.toml constraints.txt
+	@echo "Setting up $(VENV): about 1.5 GB of Python packages on disk (PyTorch, sentence-transformers, DSPy, …), from pip's package index."
+	$(PYTHON) -m venv $(VENV)
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --constraint constraints.txt --editable '.[local,dev]'
+	@touch $@
+
+setup: $(STAMP) ## Make .venv and install everything into it
+
+demo: $(STAMP) ## Answer three multi-hop questions with the embedded LM, and watch
+	@$(BIN)/executionrag demo $(DEMO_FLAGS)
+
+test: $(STAMP) ## Run the tests (offline, no LM)
+	$(BIN)/python -m pytest -m "not slow" $(PYTEST_FLAGS)
+
+test-slow: $(STAMP) ## Run the tests that use the embedded LM
+	$(BIN)/python -m pytest -m slow $(PYTEST_FLAGS)
+
+# mypy reads the package through a link of its name, so that a checkout under any folder name is checked alike.
+$(PACKAGE_LINK):
+	@mkdir -p .typecheck && ln -sfn .. $(PACKAGE_LINK)
+
+check: $(STAMP) $(PACKAGE_LINK) ## Lint and check types
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+	MYPYPATH=.typecheck $(BIN)/mypy -p executionrag
+
+format: $(STAMP) ## Format the code
+	$(BIN)/ruff format .
+	$(BIN)/ruff check --fix .
+
+clean: ## Remove what make made here (not the model cache)
+	rm -rf $(VENV) .typecheck .mypy_cache .ruff_cache .pytest_cache .hypothesis build *.egg-info
