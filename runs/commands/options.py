@@ -1,0 +1,139 @@
+"""Option values and options that several commands share; nothing heavy is imported here."""
+
+import argparse
+import math
+from typing import TYPE_CHECKING, Any, NoReturn
+
+from ...errors import UsageError, UserError
+
+if TYPE_CHECKING:
+    from ..backends import Backend
+    from ..output import Console
+
+
+def whole(minimum: int) -> Any:
+    """An argparse type: a whole number of at least `minimum`."""
+
+    def read(written: str) -> int:
+        try:
+            value = int(written)
+        except ValueError:
+            value = minimum - 1
+        if value < minimum:
+            raise argparse.ArgumentTypeError(f"{written!r} is no whole number of at least {minimum}")
+        return value
+
+    return read
+
+
+def number(minimum: float, *, above: bool = False) -> Any:
+    """An argparse type: a finite number of at least, or above, `minimum`."""
+
+    def read(written: str) -> float:
+        try:
+            value = float(written)
+        except ValueError:
+            value = math.nan
+        if not math.isfinite(value) or value < minimum or (above and value == minimum):
+            raise argparse.ArgumentTypeError(
+                f"{written!r} is no number {'above' if above else 'of at least'} {minimum:g}"
+            )
+        return value
+
+    return read
+
+
+class _KeyOnCommandLine(argparse.Action):
+    """Refuse a key without repeating it."""
+
+    def __call__(self, parser: Any, namespace: Any, values: Any, option_string: str | None = None) -> NoReturn:
+        raise UsageError(
+            "--api-key would show the key to every process and the shell's history: put it into the provider's "
+            "environment variable, or name a variable with --api-key-env"
+        )
+
+
+def add_lm_options(parser: argparse.ArgumentParser, *, default: str | None = None) -> None:
+    """Add `--lm` and what belongs to it."""
+    group = parser.add_argument_group("language model")
+    said = f" (default: {default})" if default else ""
+    group.add_argument(
+        "--lm",
+        metavar="SPEC",
+        default=default,
+        help="local (embedded, no server needed), local:MODEL.gguf, or DSPy's provider/model: "
+        f"openai/gpt-4o-mini, anthropic/NAME, ollama_chat/NAME, hosted_vllm/NAME{said}",
+    )
+    group.add_argument("--api-base", metavar="URL", help="address of an OpenAI-compatible server")
+    group.add_argument(
+        "--api-key-env",
+        metavar="NAME",
+        help="environment variable that holds the key (default: the provider's own, e.g. OPENAI_API_KEY)",
+    )
+    group.add_argument("--api-key", nargs="?", action=_KeyOnCommandLine, help=argparse.SUPPRESS)
+    group.add_argument(
+        "--timeout", type=number(0, above=True), metavar="S", help="seconds to wait for the server's next byte"
+    )
+
+
+def read_key(variable: str | None) -> str | None:
+    """The key in the variable that a person named, if she named one.
+
+    Raises:
+        UsageError: What she named can be no variable; it is not repeated, for it may be the key itself.
+        UserError: The variable is not set.
+    """
+    import os
+
+    if variable is None:
+        return None
+    if not variable.isidentifier():
+        raise UsageError("--api-key-env takes the name of an environment variable, not the key itself")
+    key = os.environ.get(variable, "").strip()
+    if not key:
+        raise UserError(f"--api-key-env {variable}: that environment variable is not set; export it first")
+    return key
+
+
+def configure_dspy(debug: bool) -> None:
+    """Import DSPy with a reply cache that unpickles known types only, and its own log lines off."""
+    import logging
+    import os
+
+    import dspy
+
+    # Before the first call: afterwards DSPy has built its own.
+    dspy.configure_cache(disk_cache_dir=os.environ["DSPY_CACHEDIR"], restrict_pickle=True)
+    if not debug:
+        logging.getLogger("dspy").setLevel(logging.CRITICAL)
+
+
+def start_lm(args: argparse.Namespace, console: "Console", *, cache: bool = True) -> "Backend":
+    """Make the LM that the options name, and see that it answers.
+
+    Raises:
+        UsageError: None is named, or the name cannot be right.
+        UserError: It cannot be had or reached.
+    """
+    if args.lm is None:
+        raise UsageError("name the language model with --lm, e.g. --lm local or --lm openai/gpt-4o-mini")
+    key = read_key(args.api_key_env)
+    configure_dspy(args.debug)
+    from ..backends import check_lm, make_lm
+
+    if args.lm == "local" or args.lm.startswith("local:"):
+        console.note("Starting the embedded LM …")
+    with console.err.progress("model", "B") as progress:
+        backend = make_lm(
+            args.lm,
+            api_base=args.api_base,
+            api_key=key,
+            temperature=getattr(args, "temperature", 0.0),
+            max_tokens=getattr(args, "max_tokens", None),
+            timeout=args.timeout,
+            cache=cache,
+            notify=console.note,
+            progress=progress,
+        )
+    check_lm(backend.lm)
+    return backend
