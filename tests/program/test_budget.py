@@ -171,6 +171,21 @@ class TestWindow:
             assert ExecutionRAG(quick_index)(question="Who?").usage.effective_tokens == 2_096
             assert ExecutionRAG(quick_index, context_window=9_000)(question="Who?").usage.effective_tokens == 7_000
 
+    @pytest.mark.xfail(
+        strict=True, reason="only the configured LM is asked for its window, not the one set on a program"
+    )
+    def test_the_window_of_an_lm_that_was_set_on_the_program_counts(self, chain, scripted, quick_index):
+        import dspy
+
+        from executionrag import ExecutionRAG
+
+        lm, _ = scripted(chain)
+        lm.context_window = 4_096
+        program = ExecutionRAG(quick_index)
+        program.set_lm(lm)
+        with dspy.context(lm=None, adapter=dspy.ChatAdapter()):
+            assert program(question="Who?").usage.effective_tokens == 2_096
+
     def test_an_unknown_lm_has_no_known_window(self):
         class LM:
             model = "scripted/model"
