@@ -89,11 +89,12 @@ def show_results(answered: Sequence[Answered], screen: Screen) -> None:
         if number > 1:
             screen.line()
         screen.entry(f"{number}", one.question, head_style="bold", style="bold")
-        _show_verdict(one, screen)
+        _show_verdict(one, screen, indent=2)
         assert one.gold is not None
+        screen.entry("", "gold evidence, hop by hop:", indent=2, style="dim")
         for hop, found in zip(one.gold.hops, one.found, strict=True):
-            mark, style = ("✓", "green") if found else ("✗", "red")
-            screen.entry(f"{mark} evidence", f"{hop.question} → {hop.answer}", indent=2, head_style=style)
+            mark, style = ("✓ found  ", "green") if found else ("✗ missing", "red")
+            screen.entry(mark, f"{hop.question} → {hop.answer}", indent=2, head_style=style)
         if one.prediction is not None:
             parts = [one.prediction.stop_reason, *cost_parts(one.prediction.usage)]
             screen.entry("", " · ".join(parts), indent=2, style="dim")
@@ -108,16 +109,15 @@ def show_results(answered: Sequence[Answered], screen: Screen) -> None:
     )
 
 
-def _show_verdict(one: Answered, screen: Screen) -> None:
-    """Answer, gold and verdict, one under another."""
+def _show_verdict(one: Answered, screen: Screen, indent: int = 0) -> None:
+    """The verdict with the answer beside the gold."""
     assert one.gold is not None
     given = f"failed: {one.error}"
     if one.prediction is not None and not one.error:
         given = one.prediction.answer or "(no answer)"
     mark, style = ("✓ right", "green") if one.right else ("✗ wrong", "red")
-    screen.entry("answer", given, indent=2, head_style="dim")
-    screen.entry("gold  ", " / ".join(one.gold.answers), indent=2, head_style="dim")
-    screen.entry(mark, "", indent=2, head_style=style)
+    gold = " / ".join(one.gold.answers)
+    screen.entry(mark, f"answer: {given} · gold: {gold}", indent=indent, head_style=style)
 
 
 def _gold(question: BenchmarkQuestion) -> Gold:
