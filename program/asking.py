@@ -24,7 +24,7 @@ from .usage import LMCall
 
 _OVERFLOW = re.compile(
     r"context[ _-]?(?:length|window|size)|exceed_context|maximum context|too many tokens|too long|"
-    r"exceeds? the (?:available|maximum|model)|n_ctx|input (?:length|tokens)",
+    r"exceeds? the (?:available|maximum|model)|maximum model length|max_new_tokens|n_ctx|input (?:length|tokens)",
     re.IGNORECASE,
 )
 
@@ -68,18 +68,18 @@ class StepCall(dspy.Module):
 
 def ask(program: dspy.Module, request: Ask) -> Reply:
     """Put one step to the LM. Provider and parse failures come back in the reply; anything else is raised."""
-    call = StepCall()
+    call, predictor = StepCall(), getattr(program, request.step)
     try:
-        return _reply(call, call(getattr(program, request.step), _inputs(request)))
+        return _reply(call, call(predictor, _inputs(request, predictor)))
     except (AdapterParseError, LMError) as error:
         return _failure(call, error)
 
 
 async def aask(program: dspy.Module, request: Ask) -> Reply:
     """`ask`, asynchronously."""
-    call = StepCall()
+    call, predictor = StepCall(), getattr(program, request.step)
     try:
-        return _reply(call, await call.acall(getattr(program, request.step), _inputs(request)))
+        return _reply(call, await call.acall(predictor, _inputs(request, predictor)))
     except (AdapterParseError, LMError) as error:
         return _failure(call, error)
 
@@ -97,11 +97,13 @@ def is_overflow(error: Exception | None) -> bool:
     return bool(_OVERFLOW.search(f"{message} {error.provider_code or ''}")) or len(message) < 20
 
 
-def _inputs(request: Ask) -> dict[str, Any]:
+def _inputs(request: Ask, predictor: Any) -> dict[str, Any]:
     if not request.attempt:
         return request.inputs
-    base = getattr(dspy.settings.lm, "kwargs", {}).get("rollout_id") or 0
-    return {**request.inputs, "config": {"temperature": 1.0, "rollout_id": base + request.attempt}}
+    # A rollout id of its own keeps DSPy's cache from giving the same reply again; the LM's label in it is kept.
+    label = getattr(predictor.lm or dspy.settings.lm, "kwargs", {}).get("rollout_id")
+    rollout = (label if isinstance(label, int) else 0) + request.attempt
+    return {**request.inputs, "config": {"temperature": 1.0, "rollout_id": rollout}}
 
 
 def _reply(call: StepCall, prediction: dspy.Prediction) -> Reply:

@@ -5,13 +5,13 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from ..retrievers.session import SearchSession
+from ..retrievers.session import SearchSession, Tool
 from .neutralize import neutralize, one_line
 from .register import Register, Requirement
 from .tokens import count_tokens
 
 NONE = "none"
-_ANSWER, _EXPLANATION = 400, 1_000
+_ANSWER, _EXPLANATION, _QUERY = 400, 1_000, 500
 _COMPLETED = re.compile(r"\[\[\s*##.*", re.DOTALL)
 _NO_ANSWER = {
     "",
@@ -51,6 +51,8 @@ def filled(item: Requirement, register: Register) -> str:
 
     def value(match: re.Match[str]) -> str:
         other = register.get(match[0]) if match[0] in item.needs else None
+        while other and other.status == "retired":
+            other = next((later for later in register.items if later.replaces == other.id), None)
         return other.answer if other and other.answer else match[0]
 
     return re.sub(r"\bR\d+\b", value, item.text)
@@ -63,7 +65,7 @@ def target_text(item: Requirement, register: Register) -> str:
         parts.append(f"tentative answer: {item.answer}")
     if item.note:
         parts.append(f"note: {item.note}")
-    return " | ".join(parts)
+    return "\n".join(parts)
 
 
 def found_values(register: Register, except_id: str = "") -> str:
@@ -108,6 +110,17 @@ def answer_passages(register: Register, session: SearchSession, capacity: int) -
             break
         chosen.append((passage_id, text))
     return chosen
+
+
+def read_query(tool: Tool, query: str) -> tuple[Tool, str]:
+    """The tool and query of a reply, the tool's own name stripped from the query.
+
+    A read that names no passage is a search in words: the tool is semantic search, as where none is said.
+    """
+    query = re.sub(r"^\W*(?:semantic_search|keyword_search|read_passages)\W+", "", one_line(query, _QUERY))
+    if tool == "read_passages" and not re.search(r"\bP?\d+\b", query, re.IGNORECASE):
+        tool = "semantic_search"
+    return tool, query
 
 
 def read_answer(outputs: Any) -> AnswerText:

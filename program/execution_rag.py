@@ -90,6 +90,8 @@ class ExecutionRAG(dspy.Module):
         if not isinstance(question, str) or not question.strip():
             raise UsageError("the question is blank: give a question in words")
         session = SearchSession(self.index, k=self.k)
-        limits = Limits(self.max_loops, self.max_tokens, self.context_window or lm_window(dspy.settings.lm))
+        limits = Limits(
+            self.max_loops, self.max_tokens, self.context_window or lm_window(self.answer.lm or dspy.settings.lm)
+        )
         state = QuestionState(question.strip(), session, limits, parse_retries=self.parse_retries)
         return RegisterLoop(state, self.settings).run()

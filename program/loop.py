@@ -2,7 +2,8 @@
 
 Seed search, register, then per loop: a target, a query, a search, an update. It ends with an answer when nothing is
 open, or with a forced one when the budget is spent. No LM call is made where the outcome is forced: selection is asked
-only among two or more candidates, and an update only where a search showed something or the item may be given up.
+only among two or more candidates, and an update only where a search showed something new, or where the target has what
+it needs to be resolved or is to be given up.
 
 The update step sees the passages that this target's searches have not shown it before, so that one which came early and
 meant nothing then is read again once it is searched for.
@@ -25,6 +26,7 @@ from .evidence import (
     findings,
     found_values,
     read_answer,
+    read_query,
     show_passage,
     show_passages,
     target_text,
@@ -158,18 +160,19 @@ class RegisterLoop:
         tool: Tool = "semantic_search"
         query = ""
         if outputs is not None:
-            tool, query = outputs["tool"], one_line(str(outputs["query"]), 500)
+            tool, query = read_query(outputs["tool"], str(outputs["query"]))
             if not query:
                 self.state.fail("write_query", "blank query; the requirement's text is searched for")
         if not query:
             tool, query = "semantic_search", default
-        tried.append(f"{tool}: {query}")
+        tried.append(f'"{query}" ({tool})')
         return tool, query
 
     def _update(self, target: Requirement, result: SearchResult, advice: str) -> Generator[Any, Any, Transition]:
         unread = self._unread(target, result)
         unchanged = Transition(register_after=self.register)
-        if not unread and advice == NONE and not self.progress.is_stuck(target):
+        settled = bool(target.answer and target.support)
+        if not unread and not settled and advice == NONE and not self.progress.is_stuck(target):
             return unchanged
         outputs = yield from self._ask_with_passages(
             "update",

@@ -8,7 +8,10 @@ a person and means nothing to a parser.
 import re
 
 _FIELD_HEADER = re.compile(r"\[\[\s*##|##\s*\]\]")
-_TEMPLATE_TOKEN = re.compile(r"<\|([^|<>\n]{1,60})\|>")
+# <|im_end|> and its kin; DeepSeek's full-width bars; Gemma's turns; Mistral's and Llama 2's instruction marks.
+_TEMPLATE_TOKEN = re.compile(
+    r"<[|\uff5c]([^|\uff5c<>\n]{1,60})[|\uff5c]>|<(/?(?:start|end)_of_turn)>|\[(/?INST)\]|<<(/?SYS)>>"
+)
 _PASSAGE_LABEL = re.compile(r"(?m)^(\s*)\[(P\d+)\]")
 _CONTROL = re.compile(r"[\x00-\x08\x0b-\x1f\x7f\u2028\u2029\ud800-\udfff]")
 
@@ -17,7 +20,7 @@ def neutralize(text: str) -> str:
     """The text without marks of the prompt formats, control characters or lone surrogates."""
     text = _CONTROL.sub(" ", text.replace("\r\n", "\n"))
     text = _FIELD_HEADER.sub(lambda match: "((##" if match[0].startswith("[") else "##))", text)
-    text = _TEMPLATE_TOKEN.sub(r"<\1>", text)
+    text = _TEMPLATE_TOKEN.sub(lambda match: f"({match[match.lastindex or 0]})", text)
     return _PASSAGE_LABEL.sub(r"\1(\2)", text)
 
 

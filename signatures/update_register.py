@@ -18,10 +18,10 @@ class UpdateRegister(dspy.Signature):
     new_passages: str = dspy.InputField()
     target: str = dspy.InputField(desc="the requirement that the search was for, with its note")
     updates: ItemUpdates = dspy.OutputField(
-        desc="only items that change, the target first. id: such as R1; note: what the passages say of its subject, or "
-        "what is still missing, in one short sentence; support: ids of passages that state the fact, such as P2; "
-        "answer: the fact as a short name, date or number, else empty; status: open, resolved or retired; "
-        "reason: only when retired (wrong, not needed, not found)"
+        desc="only items that change, the target first, each in this order. requirement: its id, such as R1; "
+        "note: what the passages say of its subject, or what is still missing, in one short sentence; "
+        "support: ids of passages that state the fact, such as P2; answer: the fact as a short name, date or number, "
+        "else empty; status: open, resolved or retired; reason: only when retired (wrong, not needed, not found)"
     )
     new_requirements: NewRequirements = dspy.OutputField(
         desc="usually empty: a fact that turns out to be needed too. replaces: the item that it takes over from, if any"

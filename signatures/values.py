@@ -6,16 +6,25 @@ What an id *means* is validated where the state lives (`program.register`, `retr
 """
 
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from typing import Annotated, Any, Literal
 
-from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, GetCoreSchemaHandler, GetJsonSchemaHandler
+import json_repair
+from pydantic import (
+    AliasChoices,
+    BaseModel,
+    BeforeValidator,
+    ConfigDict,
+    Field,
+    GetCoreSchemaHandler,
+    GetJsonSchemaHandler,
+)
 from pydantic.json_schema import JsonSchemaValue
 from pydantic_core import CoreSchema, core_schema
 
 _NOTHING = {"", "none", "null", "n/a", "na", "unknown", "not found", "not stated", "-", "[]", "{}"}
 # A list ends here at the latest: constrained decoding of a weak LM may otherwise never close it.
-MAX_LIST = 8
+MAX_LIST = 6
 _AT_MOST = Field(max_length=MAX_LIST)
 _YES = {"true", "yes", "y", "1"}
 
@@ -34,28 +43,40 @@ def _value(value: Any) -> str:
 
 
 def _many(value: Any) -> list[Any]:
-    """One object, a mapping of objects or nothing, read as a list."""
-    if value is None or (isinstance(value, str) and value.strip().casefold() in _NOTHING):
-        return []
+    """One object, a mapping of objects, JSON text or nothing, read as a list without its empty items."""
+    if isinstance(value, str) and value.strip()[:1] in ("{", "["):
+        # XMLAdapter hands JSON over as text, or as a list that holds the text.
+        value = json_repair.loads(value)
     if isinstance(value, dict):
         nested = list(value.values())
         return nested if nested and all(isinstance(item, dict) for item in nested) else [value]
-    return list(value) if isinstance(value, list | tuple | set) else [value]
+    if isinstance(value, list | tuple | set):
+        return [part for item in value for part in (_many(item) if isinstance(item, str) else [item])]
+    return [] if value is None or _text(value).casefold().strip(".") in _NOTHING else [value]
 
 
 def _ids(value: Any) -> list[str]:
     """Ids as a list of strings: `"P1, [P2]"`, `["P1"]`, `3` and `None` are all read."""
-    if isinstance(value, str):
-        value = re.split(r"[,;\s]+", value)
-    return [text for item in _many(value) if (text := _text(item).strip("[]()\"'. "))]
+    items = value if isinstance(value, list | tuple | set) else [value]
+    words = (word.strip("\"'.`") for item in items for word in re.split(r"[\s,;\[\](){}]+", _text(item)))
+    return [word for word in words if word.casefold() not in _NOTHING]
 
 
 def _requirements(value: Any) -> list[Any]:
-    return [{"text": item} if isinstance(item, str) else item for item in _many(value)][:MAX_LIST]
+    items = ({"text": item} if isinstance(item, str) else item for item in _many(value))
+    return _having(items, "text")
 
 
 def _objects(value: Any) -> list[Any]:
-    return [item for item in _many(value) if isinstance(item, dict | BaseModel)][:MAX_LIST]
+    return _having(_many(value), "requirement", "id")
+
+
+def _having(items: Iterable[Any], *names: str) -> list[Any]:
+    """The objects that have one of the fields; one that has none says nothing and must not cost the others."""
+    kept = [
+        item for item in items if isinstance(item, BaseModel) or (isinstance(item, dict) and set(names) & set(item))
+    ]
+    return kept[:MAX_LIST]
 
 
 def _lines(value: Any) -> list[str]:
@@ -65,9 +86,15 @@ def _lines(value: Any) -> list[str]:
 
 def _status(value: Any) -> str:
     text = _text(value).casefold()
-    if "unresolved" in text or "not resolved" in text:
+    if re.search(r"\bun|\bnot\b|n't\b|\bcannot\b|\bnever\b", text):
         return "open"
     return next((status for status in ("resolved", "retired") if status in text), "open")
+
+
+def _reason(value: Any) -> str:
+    text = _text(value)
+    # "not found" is a reason; these are none.
+    return "" if text.casefold().strip(".") in {"", "none", "null", "n/a", "na", "-"} else text
 
 
 def _tool(value: Any) -> str:
@@ -86,6 +113,9 @@ Text = Annotated[str, BeforeValidator(_text)]
 
 Value = Annotated[str, BeforeValidator(_value)]
 """A short value, or the empty string where the LM said in any words that there is none."""
+
+Reason = Annotated[str, BeforeValidator(_reason)]
+"""Why an item is retired, or the empty string where the LM said that there is no reason."""
 
 Ids = Annotated[list[str], BeforeValidator(_ids)]
 """Requirement or passage ids as the LM wrote them, brackets and quotes removed."""
@@ -110,12 +140,13 @@ class ProposedRequirement(_FromLM):
 class ItemUpdate(_FromLM):
     """What new passages change about one requirement; `reason` is needed to retire it."""
 
-    id: Text
+    # Shown as `requirement`: under `id` a weak LM writes the id of a passage. Both names are read.
+    id: Text = Field(validation_alias=AliasChoices("requirement", "id"))
     note: Text = ""
     support: Ids = Field(default=[])
     answer: Value = ""
     status: Verdict = "open"
-    reason: Value = ""
+    reason: Reason = ""
 
 
 class NewRequirement(_FromLM):

@@ -18,10 +18,10 @@ class WriteQuery(dspy.Signature):
     advice: str = dspy.InputField()
     target: str = dspy.InputField(desc="the requirement to search for now, with its note")
     missing: str = dspy.OutputField(desc="the one fact that the target lacks, in a few words")
+    query: str = dspy.OutputField(
+        desc="a short phrase for semantic_search, a few words for keyword_search, ids such as 'P3 P4' for read_passages"
+    )
     tool: ToolName = dspy.OutputField(
         desc="semantic_search: passages by meaning, the usual choice; keyword_search: by rare names and words; "
         "read_passages: passages that came back, in full, with neighbours"
-    )
-    query: str = dspy.OutputField(
-        desc="a short phrase for semantic_search, a few words for keyword_search, ids such as 'P3 P4' for read_passages"
     )
