@@ -83,17 +83,26 @@ def main(argv: Sequence[str] | None = None) -> int:
                 code: int = args.run(args, console)
                 return code
     except SystemExit as end:  # --help, or a signal to end
-        return end.code if isinstance(end.code, int) else 0
+        code = end.code if isinstance(end.code, int) else 0
+        return _leave(code) if code and argv is None else code
     except OutputClosed as error:
         silence_stdout()
         if error.reason:
             console.fail(f"the output cannot be written: {error.reason}")
-        return 1
+        return _leave(1) if argv is None else 1
     except KeyboardInterrupt:
         console.err.line("interrupted")
-        return 130
+        return _leave(130) if argv is None else 130
     except BaseException as error:
         return _failed(error, console, debug)
+
+
+def _leave(code: int) -> NoReturn:
+    """End the process now: everything is unwound, and the embedded LM would first finish its reply."""
+    for stream in (sys.stdout, sys.stderr):
+        with contextlib.suppress(Exception):
+            stream.flush()
+    os._exit(code)
 
 
 def _failed(error: BaseException, console: Console, debug: bool) -> int:

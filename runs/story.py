@@ -3,6 +3,7 @@
 The page needs nothing but itself: no script, font or image from elsewhere, light or dark as the reader's system is.
 """
 
+import contextlib
 import os
 import secrets
 from collections.abc import Sequence
@@ -94,7 +95,8 @@ def write_story(path: Path, answered: Sequence[Answered]) -> None:
             f"{path}: the page cannot be written ({error.strerror or error}); give another place"
         ) from error
     finally:
-        temporary.unlink(missing_ok=True)
+        with contextlib.suppress(OSError):
+            temporary.unlink(missing_ok=True)
 
 
 def _question(one: Answered) -> dict[str, Any]:

@@ -9,7 +9,7 @@ from ...errors import UsageError
 from ...program.budget import MAX_LOOPS, MAX_TOKENS
 from ...retrievers.manifest import read_manifest
 from ...retrievers.text import replace_surrogates
-from .options import add_lm_options, number, start_lm, whole
+from .options import add_lm_options, check_place, count, number, start_lm, whole
 
 if TYPE_CHECKING:
     import dspy
@@ -65,8 +65,8 @@ def run(args: argparse.Namespace, console: "Console") -> int:
     if not args.index:
         raise UsageError("name the index folder with --index DIR; executionrag index makes one")
     page = None if args.html is None else Path(args.html)
-    if page is not None and page.is_dir():
-        raise UsageError(f"--html {page} is a folder: name a file, e.g. {page / 'story.html'}")
+    if page is not None:
+        check_place(page, "--html")
     read_manifest(Path(args.index))  # a wrong folder shows before an LM is loaded
     if args.quiet:
         console = dataclasses.replace(console, quiet=True)
@@ -82,7 +82,9 @@ def run(args: argparse.Namespace, console: "Console") -> int:
         max_tokens=args.max_context_tokens,
         context_window=backend.context_window,
     )
-    console.note(f"{len(index):,} passages in {args.index} · {backend.label} · at most {args.max_loops} loops")
+    console.note(
+        f"{count(len(index), 'passage')} in {args.index} · {backend.label} · at most {count(args.max_loops, 'loop')}"
+    )
     prediction, error = answer_live(program, backend, question, console, to_stderr=args.json)
     _show(args, console, question, prediction, error, program, backend, page)
     return 1 if error else 0

@@ -4,7 +4,7 @@ import argparse
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from .options import add_lm_options, start_lm, whole
+from .options import add_lm_options, check_place, count, start_lm, whole
 
 if TYPE_CHECKING:
     from ..output import Console
@@ -39,6 +39,7 @@ def run(args: argparse.Namespace, console: "Console") -> int:
     questions = chosen_questions(args.questions)
     out = Path(args.out)
     page = out / "story.html"
+    check_place(page, "--out")
     console.out.entry(
         "",
         "ExecutionRAG answers multi-hop questions with a register: what has to be found out, which passage supports "
@@ -47,10 +48,12 @@ def run(args: argparse.Namespace, console: "Console") -> int:
     index = minihop_index(console)
     # With cached replies a second demo would only replay the first.
     backend = start_lm(args, console, cache=False)
-    console.note(f"{len(index):,} passages · {backend.label} · at most {args.max_loops} loops · replies are not cached")
+    console.note(
+        f"{len(index):,} passages · {backend.label} · at most {count(args.max_loops, 'loop')} · replies are not cached"
+    )
     answered = answer_questions(questions, index, backend, args.max_loops, console)
-    write_story(page, answered)
     show_results(answered, console.out)
+    write_story(page, answered)
     console.out.line()
     console.out.line(f"The same story as a page: {page}")
     return 1 if any(one.error for one in answered) else 0

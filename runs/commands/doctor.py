@@ -63,9 +63,9 @@ def show_findings(findings: "Iterator[Finding] | list[Finding]", console: "Conso
     for finding in findings:
         mark, style = _MARKS[finding.ok]
         failed |= finding.ok is False
-        console.out.entry(f"{mark:<4} {finding.name:<18}", finding.value, head_style=style)
+        console.out.entry(f"{mark:<4} {finding.name:<22}", finding.value, head_style=style)
         if finding.remedy:
-            console.out.entry("→", finding.remedy, indent=24, style="bold" if finding.ok is False else "")
+            console.out.entry("→", finding.remedy, indent=28, style="bold" if finding.ok is False else "")
     return failed
 
 

@@ -10,7 +10,7 @@ from ...errors import UsageError, UserError
 from ...retrievers.corpus import CHUNK_TOKENS, load_corpus, passages_from_rows
 from ...retrievers.encoder_files import DEFAULT_ENCODER
 from ...retrievers.manifest import MANIFEST
-from .options import whole
+from .options import count, whole
 
 if TYPE_CHECKING:
     from ...retrievers.passage import Passage
@@ -90,11 +90,6 @@ def run(args: argparse.Namespace, console: "Console") -> int:
     )
     console.out.line(f'Next: executionrag ask "…?" --index {shlex.quote(str(out))} --lm local')
     return 0
-
-
-def count(number: int, noun: str) -> str:
-    """A number with its noun: `1 passage`, `2,000 passages`."""
-    return f"{number:,} {noun}{'' if number == 1 else 's'}"
 
 
 def _benchmark_passages(spec: str, chunk_tokens: int) -> "list[Passage]":

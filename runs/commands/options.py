@@ -1,7 +1,10 @@
 """Option values and options that several commands share; nothing heavy is imported here."""
 
 import argparse
+import logging
 import math
+import os
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, NoReturn
 
 from ...errors import UsageError, UserError
@@ -43,6 +46,11 @@ def number(minimum: float, *, above: bool = False) -> Any:
     return read
 
 
+def count(number: int, noun: str) -> str:
+    """A number with its noun: `1 passage`, `2,000 passages`."""
+    return f"{number:,} {noun}{'' if number == 1 else 's'}"
+
+
 class _KeyOnCommandLine(argparse.Action):
     """Refuse a key without repeating it."""
 
@@ -51,6 +59,20 @@ class _KeyOnCommandLine(argparse.Action):
             "--api-key would show the key to every process and the shell's history: put it into the provider's "
             "environment variable, or name a variable with --api-key-env"
         )
+
+
+def check_place(file: Path, option: str) -> None:
+    """See before anything long begins that a file can be written there.
+
+    Raises:
+        UsageError: It is a folder.
+        UserError: The nearest folder that exists cannot be written to.
+    """
+    if file.is_dir():
+        raise UsageError(f"{option} {file} is a folder: name a file, e.g. {file / 'story.html'}")
+    nearest = next(place for place in file.absolute().parents if place.exists())
+    if not nearest.is_dir() or not os.access(nearest, os.W_OK):
+        raise UserError(f"{option} {file}: {nearest} is no folder that can be written to; give another place")
 
 
 def add_lm_options(parser: argparse.ArgumentParser, *, default: str | None = None) -> None:
@@ -83,8 +105,6 @@ def read_key(variable: str | None) -> str | None:
         UsageError: What she named can be no variable; it is not repeated, for it may be the key itself.
         UserError: The variable is not set.
     """
-    import os
-
     if variable is None:
         return None
     if not variable.isidentifier():
@@ -97,9 +117,6 @@ def read_key(variable: str | None) -> str | None:
 
 def configure_dspy(debug: bool) -> None:
     """Import DSPy with a reply cache that unpickles known types only, and its own log lines off."""
-    import logging
-    import os
-
     import dspy
 
     # Before the first call: afterwards DSPy has built its own.
