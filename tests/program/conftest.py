@@ -48,7 +48,7 @@ class Replies:
     @staticmethod
     def change(id: str, status: str = "open", *, answer="", support=(), note="", reason="") -> dict[str, Any]:
         return {
-            "id": id,
+            "requirement": id,
             "note": note,
             "support": list(support),
             "answer": answer,
@@ -141,7 +141,7 @@ def chain() -> dict[str, Callable[[dict[str, str]], Any]]:
     return {
         "initialize": initialize,
         "select": lambda _: Replies.select("R1"),
-        "write_query": lambda inputs: Replies.write_query(inputs["target"].split(": ", 1)[1].split(" | ")[0]),
+        "write_query": lambda inputs: Replies.write_query(inputs["target"].splitlines()[0].split(": ", 1)[1]),
         "update": update,
         "answer": lambda _: Replies.answer("Tarn Hollow", "Bettina Moore was born there [P3]."),
         "force_answer": lambda _: Replies.answer("Tarn Hollow", "A guess from [P1]."),

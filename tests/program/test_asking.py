@@ -158,6 +158,17 @@ class TestAsk:
         assert reply.prediction is None
         assert len(reply.calls) == 2
 
+    @pytest.mark.parametrize("where", ["configured", "set on the program"])
+    def test_a_repeated_attempt_is_counted_from_the_lms_own_label(self, scripted, where):
+        lm, _ = scripted({"answer": lambda _: {"answer": "x"}})
+        lm.kwargs["rollout_id"] = 700
+        program = Small()
+        if where == "set on the program":
+            program.set_lm(lm)
+        with dspy.context(lm=lm if where == "configured" else None, adapter=dspy.ChatAdapter()):
+            assert ask(program, Ask("answer", {"question": "q"}, attempt=2)).error is None
+        assert (lm.history[-1]["kwargs"]["rollout_id"], lm.history[-1]["kwargs"]["temperature"]) == (702, 1.0)
+
     def test_a_bug_is_raised_and_not_taken_for_a_reply(self, lm):
         with dspy.context(lm=lm), pytest.raises(AttributeError):
             ask(Small(), Ask("no_such_step", {"question": "q"}))

@@ -171,9 +171,6 @@ class TestWindow:
             assert ExecutionRAG(quick_index)(question="Who?").usage.effective_tokens == 2_096
             assert ExecutionRAG(quick_index, context_window=9_000)(question="Who?").usage.effective_tokens == 7_000
 
-    @pytest.mark.xfail(
-        strict=True, reason="only the configured LM is asked for its window, not the one set on a program"
-    )
     def test_the_window_of_an_lm_that_was_set_on_the_program_counts(self, chain, scripted, quick_index):
         import dspy
 

@@ -28,7 +28,7 @@ def test_the_model_is_told(play, repeating):
         "(repeat of an earlier query: same passages)"
     )
     assert played.inputs("write_query")[2]["tried_queries"] == (
-        "keyword_search: Salt Choir composer\nkeyword_search: salt choir, composer!"
+        '"Salt Choir composer" (keyword_search)\n"salt choir, composer!" (keyword_search)'
     )
 
 
@@ -41,6 +41,23 @@ def test_a_stuck_item_is_put_to_the_model_even_so(play, repeating):
     assert played.asked.count("update") == 2  # loop 1, which had passages, and loop 4, where R1 is stuck
     assert "R1 is stuck" in played.inputs("update")[1]["progress"]
     assert played.inputs("update")[1]["new_passages"] == "none"
+
+
+def test_an_item_that_has_a_value_and_support_is_put_to_the_model_even_so(play, repeating, replies):
+    tentative = replies.update(replies.change("R1", answer="Ana Kell", support=["P1"]))
+    resolved = replies.update(replies.change("R1", "resolved"))
+    updates = iter([tentative, resolved])
+    played = play({**repeating, "update": lambda _: next(updates)}, max_loops=4)
+    assert [inputs["new_passages"] == "none" for inputs in played.inputs("update")] == [False, True]
+    assert played.inputs("update")[1]["target"] == "R1: Who composed The Salt Choir?\ntentative answer: Ana Kell"
+    assert [search.repeated for search in played.steps("search")[1:]] == [False, True]
+    assert (played.prediction.stop_reason, played.register["R1"].support) == ("resolved", ("salt",))
+
+
+@pytest.mark.parametrize("half", [{"answer": "Ana Kell"}, {"support": ["P1"]}, {"note": "an opera"}])
+def test_an_item_that_has_only_half_of_it_is_not(play, repeating, replies, half):
+    script = {**repeating, "update": lambda _: replies.update(replies.change("R1", **half))}
+    assert play(script, max_loops=3).asked.count("update") == 1
 
 
 def test_the_question_asked_again_is_a_repeat_of_the_seed_but_new_to_the_target(play, chain, replies):

@@ -126,22 +126,10 @@ OVERFLOWS = {
         status=422,
     ),
 }
-UNREAD = {"vllm decoder", "tgi"}
 
 
 class TestContextOverflow:
-    @pytest.mark.parametrize(
-        "server",
-        [
-            pytest.param(
-                server,
-                marks=[pytest.mark.xfail(strict=True, reason="this server's wording is taken for another failure")]
-                if server in UNREAD
-                else [],
-            )
-            for server in OVERFLOWS
-        ],
-    )
+    @pytest.mark.parametrize("server", OVERFLOWS)
     def test_an_overflow_in_any_servers_wording_forces_the_answer(self, play, chain, server):
         played = play(failing(chain, "write_query", OVERFLOWS[server]))
         assert played.prediction.stop_reason == "context_overflow"

@@ -150,12 +150,7 @@ class TestRetiredNeedsAReason:
         [
             "not needed",
             "P3 contradicts it",
-            pytest.param(
-                "not found",
-                marks=pytest.mark.xfail(
-                    strict=True, reason="the reason is read as a value, of which 'not found' says that there is none"
-                ),
-            ),
+            "not found",
         ],
     )
     def test_with_one_it_is_retired(self, reason):

@@ -92,7 +92,7 @@ def test_write_query_sees_the_progress_its_target_and_the_values_found(played):
         {
             "question": QUESTION,
             "progress": REGISTER + LOOP_1 + LOOP_2,
-            "target": "R3: Where was Bettina Moore born? | note: a glassblower",
+            "target": "R3: Where was Bettina Moore born?\nnote: a glassblower",
             "found_values": "R1 = Ana Kell\nR2 = Bettina Moore (tentative)",
             "tried_queries": "none",
             "advice": "none",
@@ -119,7 +119,7 @@ def test_update_sees_the_progress_its_target_and_only_the_new_passages(played):
         {
             "question": QUESTION,
             "progress": REGISTER + LOOP_1 + LOOP_2,
-            "target": "R3: Where was Bettina Moore born? | note: a glassblower",
+            "target": "R3: Where was Bettina Moore born?\nnote: a glassblower",
             "new_passages": f"{BETTINA}\n\n{ANA}",
             "advice": "none",
         },
@@ -180,4 +180,4 @@ def test_a_query_sees_what_was_tried_for_its_target_and_not_for_others(play, end
         "select": lambda inputs: replies.select("R2" if "Loop 2" not in inputs["progress"] else "R1"),
     }
     tried = [inputs["tried_queries"] for inputs in play(script, max_loops=3).inputs("write_query")]
-    assert tried == ["none", "none", "keyword_search: opera R1 0"]
+    assert tried == ["none", "none", '"opera R1 0" (keyword_search)']

@@ -1,10 +1,8 @@
+"""What an index finds and how it is read, what it shares, and which encoder it takes."""
+
 import copy
-import dataclasses
 import json
 import random
-import shutil
-import subprocess
-import sys
 import threading
 
 import pytest
@@ -21,16 +19,6 @@ TINY = passages_from_rows([("a", "A", "Alpha text."), ("b", "B", "Beta text.")])
 
 def ids(matches):
     return [match.passage_id for match in matches]
-
-
-@pytest.fixture
-def copied(passage_index, tmp_path):
-    shutil.copytree(passage_index.path, tmp_path / "copy")
-    return tmp_path / "copy"
-
-
-def leftovers(folder):
-    return sorted(path.name for path in folder.iterdir())
 
 
 def test_meaning_finds_what_words_do_not(passage_index):
@@ -233,170 +221,6 @@ def test_an_encoder_whose_weights_changed_since_is_refused_at_the_first_semantic
 def test_loading_and_keyword_search_need_no_encoder(passage_index, monkeypatch):
     monkeypatch.setattr(index_module, "get_encoder", lambda *_: pytest.fail("asked for the encoder"))
     assert ids(Index.load(passage_index.path).keyword_search("Hale", 1)) == ["orlin"]
-
-
-FILES = [
-    "passages.jsonl",
-    "offsets.npy",
-    "documents.npy",
-    "vectors.npy",
-    "keyword/data.csc.index.npy",
-    "keyword/vocab.index.json",
-    "manifest.json",
-]
-
-
-@pytest.mark.parametrize("name", FILES)
-def test_a_truncated_file_is_named_with_the_remedy(copied, name):
-    content = (copied / name).read_bytes()
-    (copied / name).write_bytes(content[: len(content) // 2])
-    with pytest.raises(UserError, match=f"{name}.*damaged.*build it again") as error:
-        Index.load(copied)
-    assert "\n" not in str(error.value)
-
-
-@pytest.mark.parametrize("name", FILES[:-1])
-def test_a_missing_file_and_one_of_garbage_are_named(copied, name):
-    size = (copied / name).stat().st_size
-    (copied / name).write_bytes(b"\x80" * size)
-    with pytest.raises(UserError, match=f"{name}.*damaged"):
-        Index.load(copied, verify=True)
-    (copied / name).unlink()
-    with pytest.raises(UserError, match=f"{name}.*it is missing"):
-        Index.load(copied)
-
-
-@pytest.mark.parametrize("name", FILES[:-1])
-def test_garbage_that_only_reading_shows_is_still_a_user_error(copied, name):
-    """Large files are not hashed at load: what they hold must not raise anything else."""
-    (copied / name).write_bytes(b"\x80garbage")
-    manifest = json.loads((copied / "manifest.json").read_text())
-    manifest["files"][name] = {"bytes": 8, "sha256": __import__("hashlib").sha256(b"\x80garbage").hexdigest()}
-    (copied / "manifest.json").write_text(json.dumps(manifest))
-    with pytest.raises(UserError, match="damaged"):
-        Index.load(copied)
-
-
-@pytest.mark.parametrize(
-    ("change", "said"),
-    [
-        ({"version": 999}, "index format 999"),
-        ({"format": "other"}, "not an index"),
-        ({"passages": 3}, "do not belong together"),
-        ({"granularity": "word"}, "do not agree"),
-        ({"encoder_digest": "0" * 64}, "do not agree"),
-        ({"extra": 1}, "missing or of another kind"),
-        ({"files": {"../x": {"bytes": 1, "sha256": ""}}}, "do not agree"),
-    ],
-)
-def test_a_manifest_that_was_tampered_with_is_refused(copied, change, said):
-    manifest = json.loads((copied / "manifest.json").read_text())
-    (copied / "manifest.json").write_text(json.dumps(manifest | change))
-    with pytest.raises(UserError, match=said):
-        Index.load(copied)
-
-
-def test_what_is_no_index_is_refused(tmp_path):
-    with pytest.raises(UserError, match="no such index folder"):
-        Index.load(tmp_path / "none")
-    with pytest.raises(UserError, match=r"not an index \(no manifest"):
-        Index.load(tmp_path)
-
-
-def test_nothing_in_an_index_is_pickled(passage_index, sentence_index):
-    for index in (passage_index, sentence_index):
-        names = {path.suffix for path in index.path.rglob("*") if path.is_file()}
-        assert names <= {".json", ".jsonl", ".npy"}
-        for path in index.path.rglob("*.npy"):
-            assert b"|O" not in path.read_bytes()[:128]
-
-
-def test_an_existing_folder_is_left_alone_unless_it_is_empty_or_an_index_to_overwrite(tmp_path):
-    (tmp_path / "mine").mkdir()
-    (tmp_path / "mine" / "thesis.txt").write_text("precious")
-    for overwrite in (False, True):
-        with pytest.raises(UserError, match="no index; it is left alone"):
-            Index.build(TINY, tmp_path / "mine", overwrite=overwrite)
-    assert (tmp_path / "mine" / "thesis.txt").read_text() == "precious"
-    (tmp_path / "file").write_text("x")
-    with pytest.raises(UserError, match="no folder"):
-        Index.build(TINY, tmp_path / "file", overwrite=True)
-    (tmp_path / "empty").mkdir()
-    assert len(Index.build(TINY, tmp_path / "empty")) == 2
-    with pytest.raises(UserError, match="an index stands there already"):
-        Index.build(TINY, tmp_path / "empty")
-    assert len(Index.build(TINY[:1], tmp_path / "empty", overwrite=True)) == 1
-    assert leftovers(tmp_path) == ["empty", "file", "mine"]
-
-
-def test_an_open_index_goes_on_answering_while_it_is_replaced(tmp_path):
-    index = Index.build(TINY, tmp_path / "i")
-    Index.build(TINY[:1], tmp_path / "i", overwrite=True)
-    assert index.passage("b").text == "Beta text."
-    assert ids(index.keyword_search("beta", 1)) == ["b"]
-
-
-@pytest.mark.parametrize("stop", [KeyboardInterrupt, RuntimeError, MemoryError])
-def test_nothing_half_written_is_left_whatever_stops_the_build(tmp_path, stop):
-    def interrupted(done, total):
-        raise stop
-
-    with pytest.raises(stop):
-        Index.build(TINY, tmp_path / "i", progress=interrupted)
-    assert leftovers(tmp_path) == []
-    old = Index.build(TINY, tmp_path / "i")
-    with pytest.raises(stop):
-        Index.build(TINY[:1], tmp_path / "i", overwrite=True, progress=interrupted)
-    assert leftovers(tmp_path) == ["i"]
-    assert Index.load(tmp_path / "i", verify=True).digest == old.digest
-
-
-@pytest.mark.skipif(sys.platform == "win32", reason="no file size limit to set")
-@pytest.mark.parametrize("limit", [100, 20_000, 300_000])
-def test_a_full_disk_is_one_line_and_leaves_nothing(tmp_path, limit):
-    """The limit strikes the passages, the inverted index and the vectors in turn."""
-    code = f"""
-import resource, numpy
-from pathlib import Path
-from executionrag.errors import UserError
-from executionrag.retrievers import index
-from executionrag.retrievers.passage import Passage
-class Encoder:
-    digest = "d"
-    def encode_passages(self, texts, progress): return numpy.ones((len(texts), 384), dtype="float32")
-index.get_encoder = lambda name: Encoder()
-resource.setrlimit(resource.RLIMIT_FSIZE, ({limit}, {limit}))
-passages = [Passage(str(n), "", f"word{{n}} and thing{{n}}", str(n), 0) for n in range(400 if {limit} > 100 else 9)]
-try:
-    index.Index.build(passages, Path({str(tmp_path / "i")!r}))
-except UserError as error:
-    print(error)
-"""
-    run = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=60, check=True)
-    assert "no room to write the index" in run.stdout
-    assert len(run.stdout.splitlines()) == 1
-    assert leftovers(tmp_path) == []
-
-
-def test_a_place_that_cannot_be_written_is_a_user_error(tmp_path):
-    (tmp_path / "file").write_text("x")
-    with pytest.raises(UserError, match="cannot be written"):
-        Index.build(TINY, tmp_path / "file" / "inside")
-
-
-@pytest.mark.parametrize(
-    ("passages", "said"),
-    [
-        ([], "empty"),
-        ([TINY[0], TINY[0]], "'a' is used more than once"),
-        ([dataclasses.replace(TINY[0], text=" ")], "'a' has no text"),
-        ([dataclasses.replace(TINY[0], id="")], "blank id"),
-    ],
-)
-def test_a_corpus_that_cannot_be_indexed_is_refused_before_the_encoder_is_asked(tmp_path, monkeypatch, passages, said):
-    monkeypatch.setattr(index_module, "get_encoder", lambda *_: pytest.fail("asked for the encoder"))
-    with pytest.raises(UserError, match=said):
-        Index.build(passages, tmp_path / "i")
 
 
 def test_passages_of_punctuation_and_broken_text_can_be_indexed(tmp_path):

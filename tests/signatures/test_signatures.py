@@ -12,7 +12,7 @@ from executionrag.signatures.force_answer import ForceAnswer
 from executionrag.signatures.initialize_register import InitializeRegister
 from executionrag.signatures.select_requirement import SelectRequirement
 from executionrag.signatures.update_register import UpdateRegister
-from executionrag.signatures.values import ItemUpdate, NewRequirement, ProposedRequirement
+from executionrag.signatures.values import MAX_LIST, ItemUpdate, ProposedRequirement
 from executionrag.signatures.write_query import WriteQuery
 
 SIGNATURES = [InitializeRegister, SelectRequirement, WriteQuery, UpdateRegister, AnswerQuestion, ForceAnswer]
@@ -90,16 +90,34 @@ def test_a_reply_can_be_constrained_to_its_schema_in_field_order(signature):
 
 
 @pytest.mark.parametrize(
-    ("signature", "field", "model"),
+    ("signature", "field", "names"),
     [
-        (InitializeRegister, "requirements", ProposedRequirement),
-        (UpdateRegister, "updates", ItemUpdate),
-        (UpdateRegister, "new_requirements", NewRequirement),
+        (InitializeRegister, "requirements", ["text", "needs", "support", "answer"]),
+        (UpdateRegister, "updates", ["requirement", "note", "support", "answer", "status", "reason"]),
+        (UpdateRegister, "new_requirements", ["text", "needs", "replaces"]),
     ],
 )
-def test_objects_are_asked_for_in_the_order_of_their_fields(signature, field, model):
+def test_objects_are_asked_for_in_the_order_of_their_fields(signature, field, names):
     schema = _get_structured_outputs_response_format(signature, False).model_json_schema()
-    assert list(schema["properties"][field]["items"]["properties"]) == list(model.model_fields)
+    assert list(schema["properties"][field]["items"]["properties"]) == names
+
+
+@pytest.mark.parametrize(
+    ("signature", "field"),
+    [
+        (InitializeRegister, list(InitializeRegister.output_fields)[-2]),
+        (InitializeRegister, "requirements"),
+        (UpdateRegister, "updates"),
+        (UpdateRegister, "new_requirements"),
+    ],
+)
+def test_a_list_that_is_constrained_to_its_schema_ends(signature, field):
+    schema = _get_structured_outputs_response_format(signature, False).model_json_schema()
+    assert schema["properties"][field]["maxItems"] == MAX_LIST == 6
+
+
+def test_the_question_to_take_apart_stands_after_the_passages():
+    assert list(InitializeRegister.input_fields) == ["passages", "question"]
 
 
 @every_signature
