@@ -112,6 +112,23 @@ def answer_passages(register: Register, session: SearchSession, capacity: int) -
     return chosen
 
 
+def named_passage(written: str, session: SearchSession) -> str | None:
+    """The id of the retrieved passage that an LM means: by its alias, or by its title where only one has it."""
+    if passage_id := session.passage_id(written):
+        return passage_id
+    title = _folded(written)
+    titled = [
+        arrival.passage_id
+        for arrival in session.retrieved
+        if title and _folded(session.passage(arrival.passage_id).title) == title
+    ]
+    return titled[0] if len(titled) == 1 else None
+
+
+def _folded(title: str) -> str:
+    return " ".join(title.casefold().split())
+
+
 def read_query(tool: Tool, query: str) -> tuple[Tool, str]:
     """The tool and query of a reply, the tool's own name stripped from the query.
 

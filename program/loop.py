@@ -25,6 +25,7 @@ from .evidence import (
     filled,
     findings,
     found_values,
+    named_passage,
     read_answer,
     read_query,
     show_passage,
@@ -68,6 +69,9 @@ class RegisterLoop:
         self._queries: dict[str, list[str]] = {}
         self._read: dict[str, set[tuple[str, str]]] = {}
 
+    def _passage(self, written: str) -> str | None:
+        return named_passage(written, self.state.session)
+
     def run(self) -> Answering:
         """Answer the question; ends by returning its prediction, whatever the LM or its provider did."""
         try:
@@ -97,8 +101,8 @@ class RegisterLoop:
         hits = list(seed.hits) if seed else []
         shown = [show_passage(hit.alias, hit.title, hit.text) for hit in hits]
         outputs = yield from self._ask_with_passages("initialize", shown, "passages", question=self.question)
-        proposals: list[ProposedRequirement] = outputs["requirements"] if outputs is not None else []
-        transition = self.register.initialize(proposals, self.state.session.passage_id)
+        proposals = _proposals(outputs)
+        transition = self.register.initialize(proposals, self._passage)
         if outputs is not None and not proposals:
             self._apply("initialize", transition, self.progress.start(transition.register_after, seed))
             return "no_requirements"
@@ -106,7 +110,7 @@ class RegisterLoop:
             if outputs is not None:
                 self.state.fail("initialize", "no usable requirement; the question itself becomes the requirement")
             whole = ProposedRequirement(text=self.question)
-            transition = self.register.initialize([whole], self.state.session.passage_id)
+            transition = self.register.initialize([whole], self._passage)
         self._apply("initialize", transition, self.progress.start(transition.register_after, seed))
         return None
 
@@ -185,7 +189,7 @@ class RegisterLoop:
         )
         if outputs is None:
             return unchanged
-        return self.register.update(outputs["updates"], outputs["new_requirements"], self.state.session.passage_id)
+        return self.register.update(outputs["updates"], outputs["new_requirements"], self._passage)
 
     def _unread(self, target: Requirement, result: SearchResult) -> list[str]:
         """What came back and was not yet shown for this target; a passage that was asked for by id is shown again."""
@@ -251,3 +255,12 @@ class RegisterLoop:
         self.state.record(
             RegisterStep(loop=self.state.loop, cause=cause, changed=changed, refused=transition.refused, shown=shown)
         )
+
+
+def _proposals(outputs: dspy.Prediction | None) -> list[ProposedRequirement]:
+    """The requirements of an initialisation; a planned question past the end of the list is one without evidence."""
+    if outputs is None:
+        return []
+    proposals: list[ProposedRequirement] = outputs["requirements"]
+    planned: list[str] = outputs["one_hop_questions"]
+    return [*proposals, *(ProposedRequirement(text=question) for question in planned[len(proposals) :])]

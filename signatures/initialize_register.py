@@ -2,24 +2,29 @@
 
 import dspy
 
-from .values import ProposedRequirements, ShortQuestions
+from .values import OneHopQuestions, ProposedRequirements
 
 
 class InitializeRegister(dspy.Signature):
-    """Take the question apart into short questions that each ask for one fact, in the order they can be answered.
+    """Plan how to look up the answer to the question with one-hop questions, each about one fact of one named thing.
 
-    Begin with the names that the question mentions, and write R1, R2, ... in place of an answer that is not known yet.
+    Unfold nested descriptions from the inside out, writing R1, R2, ... for what is not known yet, and ask about each
+    thing of a comparison apart.
     """
 
     # The question stands last: a weak LM otherwise takes the passages apart instead.
     passages: str = dspy.InputField(desc="what a first search found; may be beside the point")
     question: str = dspy.InputField()
-    steps: ShortQuestions = dspy.OutputField(
-        desc="for 'Where did the aunt of the painter of X live?': 'Who painted X?', 'Who was the aunt of R1?', "
-        "'Where did R2 live?'; for 'Which is taller, X or Y?': 'How tall is X?', 'How tall is Y?'"
+    inner_description: str = dspy.OutputField(
+        desc="the innermost description in the question, such as 'the painter of X' in 'Where did the aunt of the "
+        "painter of X live?'; or the things compared"
+    )
+    one_hop_questions: OneHopQuestions = dspy.OutputField(
+        desc="such as 'Who is the painter of X?', 'Who is the aunt of R1?', 'Where did R2 live?'; for a comparison "
+        "'How tall is X?', 'How tall is Y?'"
     )
     requirements: ProposedRequirements = dspy.OutputField(
-        desc="the steps in order, R1 first, each with what the passages say. text: the short question; needs: ids that "
-        "it waits for; support: ids of passages that answer it, else empty; answer: the short fact, where such a "
-        "passage states it, else empty"
+        desc="the one-hop questions in order, R1 first, each with what the passages say. text: the question; "
+        "needs: ids that it waits for; support: ids of passages that answer it, else empty; "
+        "answer: the short fact, where such a passage states it, else empty"
     )

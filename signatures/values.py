@@ -26,6 +26,7 @@ _NOTHING = {"", "none", "null", "n/a", "na", "unknown", "not found", "not stated
 # A list ends here at the latest: constrained decoding of a weak LM may otherwise never close it.
 MAX_LIST = 6
 _AT_MOST = Field(max_length=MAX_LIST)
+_ONLY_IDS = re.compile(r"(?:[PR]?\d+\s+)+[PR]?\d+", re.IGNORECASE)
 _YES = {"true", "yes", "y", "1"}
 
 
@@ -56,9 +57,10 @@ def _many(value: Any) -> list[Any]:
 
 
 def _ids(value: Any) -> list[str]:
-    """Ids as a list of strings: `"P1, [P2]"`, `["P1"]`, `3` and `None` are all read."""
+    """Ids as a list of strings: `"P1, [P2]"`, `["P1"]`, `3` and `None` are all read; a title stays whole."""
     items = value if isinstance(value, list | tuple | set) else [value]
-    words = (word.strip("\"'.`") for item in items for word in re.split(r"[\s,;\[\](){}]+", _text(item)))
+    parts = [part.strip(" \t\"'.`") for item in items for part in re.split(r"[\n,;\[\](){}]+", _text(item))]
+    words = [word for part in parts for word in (part.split() if _ONLY_IDS.fullmatch(part) else [part])]
     return [word for word in words if word.casefold() not in _NOTHING]
 
 
@@ -206,7 +208,7 @@ class ProposedRequirements(_Lenient):
     read, target = staticmethod(_requirements), Annotated[list[ProposedRequirement], _AT_MOST]
 
 
-class ShortQuestions(_Lenient):
+class OneHopQuestions(_Lenient):
     """A list of strings; one string is read as one a line."""
 
     read, target = staticmethod(_lines), Annotated[list[str], _AT_MOST]
