@@ -20,8 +20,8 @@ import dspy
 
 from ..errors import UsageError, UserError
 from .lm_errors import explain_lm_error as explain_lm_error
+from .local_lm.lm import LONGEST_REPLY, local_lm, local_server
 from .local_lm.lm import PROVIDER as EMBEDDED_PROVIDER
-from .local_lm.lm import local_lm, local_server
 from .local_lm.model_download import Notify, Progress
 from .preflight import check_lm as check_lm
 
@@ -102,7 +102,7 @@ def make_lm(
         label: The name for records and the response cache, which is blind to addresses. The default, the model string
             and the server's host, cannot tell apart two models that one host serves under one name.
         temperature: 0 is greedy. Not sent to OpenAI's reasoning models, which fix their own.
-        max_tokens: Longest reply; where None 1,024 for the embedded LM and the server's own limit elsewhere.
+        max_tokens: Longest reply; where None 512 for the embedded LM and the server's own limit elsewhere.
         num_retries: Further attempts after failures that may pass.
         timeout: Seconds to wait for the server's next byte.
         cache: Whether DSPy keeps replies on disk.
@@ -214,7 +214,12 @@ def _embedded(
         raise UsageError("--lm local: lacks the path of a GGUF file; --lm local alone is the default model")
     path = Path(name) if colon else None
     lm = local_lm(
-        path, notify=notify, progress=progress, temperature=temperature, max_tokens=max_tokens or 1024, cache=cache
+        path,
+        notify=notify,
+        progress=progress,
+        temperature=temperature,
+        max_tokens=max_tokens or LONGEST_REPLY,
+        cache=cache,
     )
     server = local_server(path, notify=notify, progress=progress)
     return Backend(

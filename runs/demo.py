@@ -53,7 +53,7 @@ def minihop_index(console: Console) -> Index:
             logger.warning("the demo's index is built again: %s", error)
             shutil.rmtree(folder, ignore_errors=True)
     console.note(f"Indexing MiniHop's {len(corpus)} passages …")
-    with console.err.progress("embedding", "texts") as progress:
+    with console.err.progress("embedding", "texts", total=len(corpus)) as progress:
         return Index.build(passages_from_rows(corpus), folder, progress=progress, overwrite=True)
 
 

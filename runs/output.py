@@ -92,7 +92,7 @@ class Screen:
         """Print a head and a text, the text wrapped beside it."""
         head = clean(head)
         room = max(20, self.width - indent - len(head) - 1)
-        lines = textwrap.wrap(clean_line(text), room, break_on_hyphens=False) or [""]
+        lines = textwrap.wrap(clean_line(text), room, break_on_hyphens=False, break_long_words=False) or [""]
         margin = " " * indent
         first = margin + (self._styled(head, head_style) + " " if head else "") + self._styled(lines[0], style)
         rest = [margin + " " * (len(head) + 1 if head else 0) + self._styled(line, style) for line in lines[1:]]
@@ -142,8 +142,11 @@ class Screen:
             self._show_activity("")
 
     @contextlib.contextmanager
-    def progress(self, what: str, unit: str, *, force: bool = False) -> Iterator[Progress]:
-        """Give a function to call with (done, total); it draws a bar on a terminal, or where forced."""
+    def progress(self, what: str, unit: str, *, total: int | None = None, force: bool = False) -> Iterator[Progress]:
+        """Give a function to call with (done, total); it draws a bar on a terminal, or where forced.
+
+        The bar stands from the beginning where `total` is known then, else from the first call.
+        """
         if self.stream is None or not (self.is_terminal or force):
             yield lambda done, total: None
             return
@@ -151,23 +154,28 @@ class Screen:
 
         bars: list[Any] = []
 
+        def draw(total: int) -> None:
+            scaled = unit == "B"
+            bars.append(
+                tqdm(
+                    total=total,
+                    desc=what,
+                    unit=unit if scaled else f" {unit}",
+                    unit_scale=scaled,
+                    file=self.stream,
+                    ascii=not self.unicode,
+                    dynamic_ncols=self.is_terminal,
+                )
+            )
+
         def update(done: int, total: int) -> None:
             if not bars:
-                scaled = unit == "B"
-                bars.append(
-                    tqdm(
-                        total=total,
-                        desc=what,
-                        unit=unit if scaled else f" {unit}",
-                        unit_scale=scaled,
-                        file=self.stream,
-                        ascii=not self.unicode,
-                        dynamic_ncols=self.is_terminal,
-                    )
-                )
+                draw(total)
             bars[0].update(done - bars[0].n)
 
         try:
+            if total is not None:
+                draw(total)
             yield update
         finally:
             for bar in bars:

@@ -74,7 +74,8 @@ def run(args: argparse.Namespace, console: "Console") -> int:
     from ...retrievers.index import Index
     from ...retrievers.manifest import read_manifest
 
-    with console.err.progress("embedding", "texts", force=args.progress) as progress:
+    total = len(passages) if args.granularity == "passage" else None
+    with console.err.progress("embedding", "texts", total=total, force=args.progress) as progress:
         index = Index.build(
             passages,
             out,

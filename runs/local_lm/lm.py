@@ -20,6 +20,8 @@ from .server import LocalServer, check_gguf, import_runtime, serve
 logger = logging.getLogger(__name__)
 
 PROVIDER = "embedded"
+# Tokens. Our steps need 50 to 250; what runs on is a loop that a small model does not leave by itself.
+LONGEST_REPLY = 512
 # A call waits for the calls before it; with many threads that can be long.
 _TIMEOUT_SECONDS = 3600
 _register_lock = threading.Lock()
@@ -31,7 +33,7 @@ def local_lm(
     notify: Notify = logger.info,
     progress: Progress | None = None,
     temperature: float = 0.0,
-    max_tokens: int = 1024,
+    max_tokens: int = LONGEST_REPLY,
     cache: bool = True,
 ) -> dspy.LM:
     """Return an LM that runs in this process, fetching the model and loading it where needed.

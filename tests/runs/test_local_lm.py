@@ -70,7 +70,7 @@ def test_the_strict_schema_is_sent_in_the_order_of_the_fields(lm_stub, stub_lm, 
     assert list(wanted["schema"]["properties"]) == ["zz_first", "aa_last"]
     assert list(wanted["schema"]["$defs"]["Verdict"]["properties"]) == ["note", "evidence", "answer", "done"]
     assert wanted["schema"]["$defs"]["Verdict"]["properties"]["note"]["maxLength"] == 60
-    assert (body["temperature"], body["max_tokens"]) == (0.0, 1024)
+    assert (body["temperature"], body["max_tokens"]) == (0.0, 512)
 
 
 @pytest.mark.parametrize("asynchronous", [False, True])

@@ -168,6 +168,18 @@ def test_a_bar_is_drawn_on_a_terminal_or_where_it_is_asked_for():
     assert "2/2" in forced.getvalue()
 
 
+def test_a_bar_whose_total_is_known_stands_from_the_beginning():
+    stream = File()
+    with Screen(stream).progress("embedding", "texts", total=7, force=True):
+        assert "0/7" in stream.getvalue()
+
+
+def test_a_long_word_is_not_broken_so_that_it_can_be_copied():
+    stream = File()
+    Screen(stream).entry("file", "in /a/" + "long" * 20 + "/path")
+    assert "/a/" + "long" * 20 + "/path" in stream.getvalue()
+
+
 def test_a_failure_is_one_line_on_stderr(capsys):
     Console.standard().fail("first\nsecond \x1b[31mthird")
     assert capsys.readouterr() == ("", "error: first second third\n")
