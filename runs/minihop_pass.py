@@ -123,8 +123,8 @@ def page(records: list[dict[str, Any]], command: str) -> str:
             "",
             f"`{command}`",
             "",
-            f"LM: {records[0]['lm']}; encoder all-MiniLM-L6-v2, top 5, at most {records[0]['max_loops']} loops, one run at "
-            "temperature 0, LM cache off. *Right* is token contain-match; *evidence recall* the share of gold passages "
+            f"LM: {records[0]['lm']}; encoder all-MiniLM-L6-v2, top 5, at most {records[0]['max_loops']} loops, one run "
+            "at temperature 0, LM cache off. *Right* is token contain-match; *evidence recall* the share of gold passages "
             "that any search returned. So small an LM plans poorly: these figures say that the program runs end to end "
             "and what it costs here, and rank nothing.",
             "",
