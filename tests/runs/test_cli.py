@@ -4,11 +4,8 @@ import json
 import logging
 import os
 import re
-import shutil
-import signal
 import subprocess
 import sys
-import time
 
 import pytest
 
@@ -368,53 +365,3 @@ class TestDemo:
         assert len([line for line in err.splitlines() if line.startswith("error: ")]) == 1
         page = (tmp_path / "outputs" / "demo" / "story.html").read_text(encoding="utf-8")
         assert page.count("this model takes no such request at all") >= 1
-
-
-class TestInterrupted:
-    """Ctrl-C in a real process."""
-
-    @staticmethod
-    def start(*arguments):
-        return subprocess.Popen([*CLI, *arguments], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
-
-    @pytest.mark.parametrize("seconds", [0.2, 2.0])
-    def test_while_indexing_nothing_half_written_stays(self, tmp_path, seconds):
-        rows = (
-            json.dumps({"title": f"t{n}", "text": f"Word {n} " + "and some more of it " * 40}) for n in range(5_000)
-        )
-        (tmp_path / "docs.jsonl").write_text("\n".join(rows))
-        process = self.start("index", "--corpus", "docs.jsonl", "--out", "idx")
-        assert "5,000 passages to index" in process.stderr.readline()
-        time.sleep(seconds)
-        process.send_signal(signal.SIGINT)
-        out, err = process.communicate(timeout=60)
-        assert (process.returncode, out, err) == (130, "", "interrupted\n")
-        assert sorted(path.name for path in tmp_path.iterdir()) == ["docs.jsonl"]
-
-    def test_a_signal_to_end_clears_up_too(self, tmp_path):
-        rows = (json.dumps({"text": f"Word {n} " + "and some more of it " * 40}) for n in range(5_000))
-        (tmp_path / "docs.jsonl").write_text("\n".join(rows))
-        process = self.start("index", "--corpus", "docs.jsonl", "--out", "idx")
-        process.stderr.readline()
-        time.sleep(1)
-        process.terminate()
-        process.communicate(timeout=60)
-        assert process.returncode == 143
-        assert sorted(path.name for path in tmp_path.iterdir()) == ["docs.jsonl"]
-
-    def test_while_the_lm_is_waited_for(self, tmp_path, small_index, lm):
-        place = tmp_path / "idx"
-        shutil.copytree(small_index.path, place)
-        options = ["--lm", "openai/local-model", "--api-base", lm.root, "--html", "story.html"]
-        lm.hang = 30.0
-        process = self.start("ask", QUESTION, "--index", "idx", *options)
-        for _ in range(600):
-            if lm.completions:
-                break
-            time.sleep(0.1)
-        process.send_signal(signal.SIGINT)
-        _, err = process.communicate(timeout=20)
-        assert process.returncode == 130
-        assert err.splitlines()[-1] == "interrupted"
-        assert "Traceback" not in err
-        assert not (tmp_path / "story.html").exists()
