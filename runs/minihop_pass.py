@@ -110,7 +110,7 @@ def page(records: list[dict[str, Any]], command: str) -> str:
     )
     errors = Counter(error for r in records for error in r["step_errors"])
     failed = ", ".join(f"{error} {count}" for error, count in sorted(errors.items())) or "none"
-    calls = sum(r["calls"] for r in records)
+    first, calls = records[0], sum(r["calls"] for r in records)
     abstained = sum(r["abstained"] for r in records)
     answers = [
         f"| {r['id']} | {_cell(r['question'])} | {_cell(r['gold'][0])} | {_cell(r['answer']) or '(abstained)'} | "
@@ -123,8 +123,8 @@ def page(records: list[dict[str, Any]], command: str) -> str:
             "",
             f"`{command}`",
             "",
-            f"LM: {records[0]['lm']}; encoder all-MiniLM-L6-v2, top 5, at most {records[0]['max_loops']} loops, one run "
-            "at temperature 0, LM cache off. *Right* is token contain-match; *evidence recall* the share of gold passages "
+            f"LM: {first['lm']}; encoder all-MiniLM-L6-v2, top 5, at most {first['max_loops']} loops, one run at "
+            "temperature 0, LM cache off. *Right* is token contain-match; *evidence recall* the share of gold passages "
             "that any search returned. So small an LM plans poorly: these figures say that the program runs end to end "
             "and what it costs here, and rank nothing.",
             "",

@@ -8,6 +8,7 @@ pytestmark = pytest.mark.slow
 @pytest.fixture(scope="module")
 def prediction(tmp_path_factory):
     import dspy
+
     from executionrag import ExecutionRAG, Index, MiniHop
     from executionrag.retrievers.corpus import passages_from_rows
     from executionrag.runs.backends import make_lm
