@@ -17,6 +17,7 @@ from .budget import Budget, Limits
 from .driver import Answering, Search
 from .evidence import AnswerText, cited
 from .register import Register
+from .secrets import mask_keys
 from .tokens import TOKENIZER
 from .trajectory import ErrorStep, Found, LMStep, SearchStep, Step, StepName
 from .usage import Usage
@@ -134,4 +135,4 @@ def _plain(value: Any) -> Any:
 
 def _first_line(error: Exception | None) -> str:
     lines = str(error).strip().splitlines()
-    return lines[0][:500] if lines else ""
+    return mask_keys(lines[0][:500]) if lines else ""

@@ -4,13 +4,11 @@ DSPy's errors name the cause by class; their messages are the provider's own and
 provider echoes are masked.
 """
 
-import re
-
 import dspy
 
 from ..errors import UserError
+from ..program.secrets import mask_keys
 
-_KEY_LIKE = re.compile(r"\b(?:sk|pk|gsk|xai|key|hf|AIza)[-_]?[A-Za-z0-9*_-]{8,}")
 _LONGEST_DETAIL = 300
 
 
@@ -72,7 +70,7 @@ def explain_lm_error(error: BaseException, *, base_url: str | None = None) -> st
 def _detail(error: BaseException) -> str:
     """The error's own message on one line, cut and masked, with the HTTP status where there is one."""
     text = str(getattr(error, "message", "") or error) or type(error).__name__
-    text = _KEY_LIKE.sub("[key]", " ".join(text.split()))
+    text = mask_keys(" ".join(text.split()))
     if len(text) > _LONGEST_DETAIL:
         text = text[:_LONGEST_DETAIL] + "…"
     status = getattr(error, "status", None)
