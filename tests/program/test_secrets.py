@@ -1,6 +1,7 @@
 """A key that a provider echoes reaches no trajectory, page or log line."""
 
 import pytest
+
 from executionrag.program.secrets import mask_keys
 
 
