@@ -12,11 +12,15 @@ class AnswerQuestion(dspy.Signature):
     no answer can be given at all.
     """
 
-    question: str = dspy.InputField()
     findings: str = dspy.InputField(desc="values found for each requirement; (tentative) is not settled")
     passages: str = dspy.InputField()
-    explanation: str = dspy.OutputField(desc="one or two sentences that lead to the answer, citing passages as [P2]")
+    # Last, so that a weak LM answers it and not the last finding.
+    question: str = dspy.InputField()
+    explanation: str = dspy.OutputField(
+        desc="one or two sentences that lead to what the question asks for, citing passages as [P2]"
+    )
     abstained: Flag = dspy.OutputField(desc="true only when no answer is given")
     answer: str = dspy.OutputField(
-        desc="the shortest form: a name, date, number, or yes or no; no sentence; empty when abstaining"
+        desc="what the question asks for and nothing else, as the explanation concludes: a name, date or number; "
+        "for a choice one of the things named; for a yes-no question yes or no; empty when abstaining"
     )
