@@ -23,10 +23,14 @@ from dspy.utils.exceptions import (
 from .usage import LMCall
 
 _OVERFLOW = re.compile(
-    r"context[ _-]?(?:length|window|size)|exceed_context|maximum context|too many tokens|too long|"
-    r"exceeds? the (?:available|maximum|model)|maximum model length|max_new_tokens|n_ctx|input (?:length|tokens)",
+    r"context[ _-]?(?:length|window|size)|exceed_context|maximum context|too many tokens|prompt is too long|"
+    r"exceeds? the (?:available|maximum|model)|maximum model length|max_new_tokens|n_ctx|"
+    r"input (?:length|tokens?).{0,40}(?:exceed|maximum|limit)",
     re.IGNORECASE,
 )
+
+# A reply of thousands of brackets exhausts the stack of the JSON parser before any adapter can refuse it.
+_UNREADABLE = (AdapterParseError, RecursionError)
 
 
 @dataclass(frozen=True)
@@ -49,7 +53,7 @@ class Reply:
     @property
     def unparsed(self) -> bool:
         """Whether the LM replied and the reply could not be read."""
-        return isinstance(self.error, AdapterParseError)
+        return isinstance(self.error, _UNREADABLE)
 
 
 class StepCall(dspy.Module):
@@ -71,7 +75,7 @@ def ask(program: dspy.Module, request: Ask) -> Reply:
     call, predictor = StepCall(), getattr(program, request.step)
     try:
         return _reply(call, call(predictor, _inputs(request, predictor)))
-    except (AdapterParseError, LMError) as error:
+    except (*_UNREADABLE, LMError) as error:
         return _failure(call, error)
 
 
@@ -80,7 +84,7 @@ async def aask(program: dspy.Module, request: Ask) -> Reply:
     call, predictor = StepCall(), getattr(program, request.step)
     try:
         return _reply(call, await call.acall(predictor, _inputs(request, predictor)))
-    except (AdapterParseError, LMError) as error:
+    except (*_UNREADABLE, LMError) as error:
         return _failure(call, error)
 
 
@@ -94,7 +98,10 @@ def is_overflow(error: Exception | None) -> bool:
     if not isinstance(error, LMInvalidRequestError) or isinstance(error, LMUnsupportedModelError | LMAuthError):
         return False
     message = error.message.strip()
-    return bool(_OVERFLOW.search(f"{message} {error.provider_code or ''}")) or len(message) < 20
+    empty = not message or re.fullmatch(r"(?:HTTP )?(?:400|413)", message) is not None
+    return bool(_OVERFLOW.search(f"{message} {error.provider_code or ''}")) or (
+        empty and error.status in (400, 413, None)
+    )
 
 
 def _inputs(request: Ask, predictor: Any) -> dict[str, Any]:

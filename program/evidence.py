@@ -50,10 +50,8 @@ def filled(item: Requirement, register: Register) -> str:
     """The text of a requirement with the values found in place of the ids that it refers to."""
 
     def value(match: re.Match[str]) -> str:
-        other = register.get(match[0]) if match[0] in item.needs else None
-        while other and other.status == "retired":
-            other = next((later for later in register.items if later.replaces == other.id), None)
-        return other.answer if other and other.answer else match[0]
+        other = register.current(match[0]) if match[0] in item.needs else None
+        return other.answer if other and other.answer and other.status != "retired" else match[0]
 
     return re.sub(r"\bR\d+\b", value, item.text)
 
@@ -100,7 +98,8 @@ def answer_passages(register: Register, session: SearchSession, capacity: int) -
     one that does not fit ends the list.
     """
     supporting = dict.fromkeys(passage for item in register.items for passage in item.support)
-    arrivals = [arrival.passage_id for arrival in reversed(session.retrieved)]
+    newest_first = sorted(session.retrieved, key=lambda arrival: (-arrival.loop, arrival.rank))
+    arrivals = [arrival.passage_id for arrival in newest_first]
     chosen: list[tuple[str, str]] = []
     for passage_id in dict.fromkeys([*supporting, *arrivals]):
         passage = session.passage(passage_id)
@@ -134,7 +133,7 @@ def read_query(tool: Tool, query: str) -> tuple[Tool, str]:
 
     A read that names no passage is a search in words: the tool is semantic search, as where none is said.
     """
-    query = re.sub(r"^\W*(?:semantic_search|keyword_search|read_passages)\W+", "", one_line(query, _QUERY))
+    query = re.sub(r"^\W*(?:semantic_search|keyword_search|read_passages)(?:\W+|$)", "", one_line(query, _QUERY))
     if tool == "read_passages" and not re.search(r"\bP?\d+\b", query, re.IGNORECASE):
         tool = "semantic_search"
     return tool, query

@@ -16,6 +16,7 @@ from ..signatures.write_query import WriteQuery
 from .budget import MAX_LOOPS, MAX_TOKENS, Limits
 from .driver import Answering, adrive, drive
 from .loop import LoopSettings, RegisterLoop
+from .neutralize import neutralize
 from .question import QuestionState
 from .register import MAX_ITEMS
 from .window import lm_window
@@ -87,7 +88,7 @@ class ExecutionRAG(dspy.Module):
         return await adrive(self, self._answering(question))
 
     def _answering(self, question: Any) -> Answering:
-        if not isinstance(question, str) or not question.strip():
+        if not isinstance(question, str) or not neutralize(question).strip():
             raise UsageError("the question is blank: give a question in words")
         session = SearchSession(self.index, k=self.k)
         limits = Limits(

@@ -15,7 +15,7 @@ from typing import Any
 
 import dspy
 
-from ..retrievers.session import SearchResult, Tool
+from ..retrievers.session import Hit, SearchResult, Tool
 from ..signatures.values import ProposedRequirement
 from .evidence import (
     NONE,
@@ -100,7 +100,7 @@ class RegisterLoop:
             seed = yield from self.state.search("semantic_search", self.state.question, None)
         hits = list(seed.hits) if seed else []
         shown = [show_passage(hit.alias, hit.title, hit.text) for hit in hits]
-        outputs = yield from self._ask_with_passages("initialize", shown, "passages", question=self.question)
+        outputs, _ = yield from self._ask_with_passages("initialize", shown, "passages", question=self.question)
         proposals = _proposals(outputs)
         transition = self.register.initialize(proposals, self._passage)
         if outputs is not None and not proposals:
@@ -178,9 +178,9 @@ class RegisterLoop:
         settled = bool(target.answer and target.support)
         if not unread and not settled and advice == NONE and not self.progress.is_stuck(target):
             return unchanged
-        outputs = yield from self._ask_with_passages(
+        outputs, sent = yield from self._ask_with_passages(
             "update",
-            unread,
+            [show_passage(hit.alias, hit.title, hit.text) for hit in unread],
             "new_passages",
             question=self.question,
             progress=self.progress.text,
@@ -189,45 +189,51 @@ class RegisterLoop:
         )
         if outputs is None:
             return unchanged
+        self._read.setdefault(target.id, set()).update((hit.passage_id, hit.text) for hit in unread[:sent])
         return self.register.update(outputs["updates"], outputs["new_requirements"], self._passage)
 
-    def _unread(self, target: Requirement, result: SearchResult) -> list[str]:
-        """What came back and was not yet shown for this target; a passage that was asked for by id is shown again."""
-        read = self._read.setdefault(target.id, set())
+    def _unread(self, target: Requirement, result: SearchResult) -> list[Hit]:
+        """What came back and was not yet read for this target; a passage that was asked for by id is shown again."""
+        read = self._read.get(target.id, set())
         again = result.tool == "read_passages" and not result.repeated
-        unread = [hit for hit in result.hits if again or (hit.passage_id, hit.text) not in read]
-        read.update((hit.passage_id, hit.text) for hit in unread)
-        return [show_passage(hit.alias, hit.title, hit.text) for hit in unread]
+        return [hit for hit in result.hits if again or (hit.passage_id, hit.text) not in read]
 
     def _ask_with_passages(
         self, step: Any, shown: list[str], field: str, **inputs: Any
-    ) -> Generator[Any, Any, dspy.Prediction | None]:
-        """Ask a step that reads passages; where they do not fit, once more with the better half of them."""
-        self.state.budget.spend(*shown)
+    ) -> Generator[Any, Any, tuple[dspy.Prediction | None, int]]:
+        """Ask a step that reads passages; where they do not fit, once more with the better half of them.
+
+        Gives the outputs and how many of the passages they are based on.
+        """
         try:
-            return (yield from self.state.ask(step, **inputs, **{field: show_passages(shown)}))
+            outputs = yield from self.state.ask(step, tuple(shown), **inputs, **{field: show_passages(shown)})
+            return outputs, len(shown)
         except ContextOverflow:
             if len(shown) < 2:
                 raise
         better = shown[: len(shown) // 2]
-        self.state.budget.spend(*better)
-        return (yield from self.state.ask(step, **inputs, **{field: show_passages(better)}))
+        outputs = yield from self.state.ask(step, tuple(better), **inputs, **{field: show_passages(better)})
+        return outputs, len(better)
 
     def _answer(self, stop_reason: StopReason) -> Generator[Any, Any, tuple[AnswerText, bool]]:
         """Answer from the register, tools off; the flag says that the prompt did not fit even when reduced."""
         forced = stop_reason in ("budget_loops", "budget_tokens", "context_overflow")
         chosen = answer_passages(self.register, self.state.session, self.state.budget.limits.effective_tokens)
         supporting = {passage for item in self.register.items for passage in item.support}
-        fewer = [pair for pair in chosen if pair[0] in supporting]
+        # Where they do not fit: all supporting passages, and the newer half of the others.
+        others = [pair for pair in chosen if pair[0] not in supporting]
+        dropped = {pair[0] for pair in others[len(others) // 2 :]}
+        fewer = [pair for pair in chosen if pair[0] not in dropped]
         outputs, overflowed, passages = None, False, chosen
-        for passages in (chosen, fewer) if fewer != chosen else (chosen,):
-            self.state.budget.spend(*(text for _, text in passages))
+        for passages in (chosen, fewer) if dropped else (chosen,):
+            texts = tuple(text for _, text in passages)
             try:
                 outputs = yield from self.state.ask(
                     "force_answer" if forced else "answer",
+                    texts,
                     question=self.question,
                     findings=findings(self.register, self.state.session),
-                    passages=show_passages(text for _, text in passages),
+                    passages=show_passages(texts),
                 )
                 overflowed = False
                 break

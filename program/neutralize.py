@@ -12,7 +12,8 @@ _FIELD_HEADER = re.compile(r"\[\[\s*##|##\s*\]\]")
 _TEMPLATE_TOKEN = re.compile(
     r"<[|\uff5c]([^|\uff5c<>\n]{1,60})[|\uff5c]>|<(/?(?:start|end)_of_turn)>|\[(/?INST)\]|<<(/?SYS)>>"
 )
-_PASSAGE_LABEL = re.compile(r"(?m)^(\s*)\[(P\d+)\]")
+_SPECIAL = re.compile(r"<(/?(?:s|bos|eos|pad|unk|think|tool_call|tool_response))>|\[(TOOL_CALLS|AVAILABLE_TOOLS)\]")
+_PASSAGE_LABEL = re.compile(r"(?mi)^(\s*)\[\s*(P\d+)\s*\]")
 _CONTROL = re.compile(r"[\x00-\x08\x0b-\x1f\x7f\u2028\u2029\ud800-\udfff]")
 
 
@@ -20,7 +21,8 @@ def neutralize(text: str) -> str:
     """The text without marks of the prompt formats, control characters or lone surrogates."""
     text = _CONTROL.sub(" ", text.replace("\r\n", "\n"))
     text = _FIELD_HEADER.sub(lambda match: "((##" if match[0].startswith("[") else "##))", text)
-    text = _TEMPLATE_TOKEN.sub(lambda match: f"({match[match.lastindex or 0]})", text)
+    for marks in (_TEMPLATE_TOKEN, _SPECIAL, _TEMPLATE_TOKEN):  # the last for marks that stood around others
+        text = marks.sub(lambda match: f"({match[match.lastindex or 0]})", text)
     return _PASSAGE_LABEL.sub(r"\1(\2)", text)
 
 

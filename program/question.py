@@ -55,8 +55,12 @@ class QuestionState:
         self.trajectory.append(step)
         notify(step)
 
-    def ask(self, step: StepName, **inputs: Any) -> Generator[Ask, Reply, dspy.Prediction | None]:
+    def ask(
+        self, step: StepName, shown: tuple[str, ...] = (), /, **inputs: Any
+    ) -> Generator[Ask, Reply, dspy.Prediction | None]:
         """Ask one step; None where its replies could not be read, which the trajectory records.
+
+        `shown` are the passages among the inputs: the budget counts them each time that they are shown.
 
         Raises:
             ContextOverflow: the prompt does not fit the LM's window.
@@ -65,6 +69,8 @@ class QuestionState:
         for attempt in range(self._parse_retries + 1):
             reply = yield Ask(step, inputs, attempt)
             self.usage.add(step, reply.calls)
+            # An adapter that falls back to another format has shown the prompt twice.
+            self.budget.spend(*shown * max(1, len(reply.calls)))
             self.budget.spend(*(call.text for call in reply.calls))
             if reply.prediction is not None:
                 outputs = {name: _plain(value) for name, value in reply.prediction.items()}
@@ -89,7 +95,13 @@ class QuestionState:
         result = yield Search(self.session, tool, query, self.loop)
         found = tuple(
             Found(
-                alias=hit.alias, passage_id=hit.passage_id, title=hit.title, rank=hit.rank, score=hit.score, new=hit.new
+                alias=hit.alias,
+                passage_id=hit.passage_id,
+                title=hit.title,
+                rank=hit.rank,
+                score=hit.score,
+                new=hit.new,
+                full=hit.full,
             )
             for hit in result.hits
         )

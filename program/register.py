@@ -26,6 +26,8 @@ ResolvePassage = Callable[[str], str | None]
 """What an LM wrote for a passage -> the id of a passage that this session returned, or None."""
 
 MAX_ITEMS = 12
+_NUMBERED = re.compile(r"\W*(?:r|req|requirement|item)?[\s#._-]*0*(\d{1,4})\W*", re.IGNORECASE)
+_LED_BY_ID = re.compile(r"\W*R0*(\d{1,4})\s*[:)\]–—-]\s")
 # An LM's free text is shown again in every later prompt: what runs on is cut.
 _TEXT, _SHORT = 300, 160
 
@@ -77,8 +79,8 @@ class Register(BaseModel):
         return next((item for item in self.items if item.id == item_id), None)
 
     def find(self, written: str) -> Requirement | None:
-        """The item that an LM means by `written`: `R3`, `[r3]`, `3`; None where there is none."""
-        match = re.fullmatch(r"\W*(?:r|req|requirement|item)?[\s#._-]*0*(\d{1,4})\W*", written, re.IGNORECASE)
+        """The item that an LM means by `written`: `R3`, `[r3]`, `3`, `R3: its text`; None where there is none."""
+        match = _NUMBERED.fullmatch(written) or _LED_BY_ID.match(written)
         return self.get(f"R{match[1]}") if match else None
 
     @property
@@ -92,9 +94,19 @@ class Register(BaseModel):
         return next((item for item in self.items if item.status == "active"), None)
 
     def ready(self, item: Requirement) -> bool:
-        """Whether each item that it needs is closed or holds a tentative value."""
-        needed = (self.get(other) for other in item.needs)
+        """Whether each item that it needs, or what replaced that, is closed or holds a tentative value."""
+        needed = (self.current(other) for other in item.needs)
         return all(other is None or not other.is_open or bool(other.answer) for other in needed)
+
+    def current(self, item_id: str) -> Requirement | None:
+        """The item with this id or, where it was retired and replaced, the last one that took over from it."""
+        item = self.get(item_id)
+        while item and item.status == "retired":
+            heir = next((later for later in reversed(self.items) if later.replaces == item.id), None)
+            if heir is None:
+                break
+            item = heir
+        return item
 
     def candidates(self) -> tuple[Requirement, ...]:
         """The open items to choose the next target from: the ready ones, or all where none is ready."""
@@ -104,12 +116,22 @@ class Register(BaseModel):
     def initialize(self, proposals: Iterable[ProposedRequirement], resolve: ResolvePassage) -> Transition:
         """Fill an empty register; the first item that is ready becomes the target. Nothing is resolved here."""
         register, refused = self, list[str]()
-        for proposal in proposals:
-            register, refusal = register._add(proposal.text, proposal.needs, None)
+        # The LM numbers its own list; a duplicate or unusable item in it must not shift what the others refer to.
+        ours: dict[str, str] = {}
+
+        def renamed(written: str) -> str:
+            return re.sub(r"\bR\d+\b", lambda match: ours.get(match[0], match[0]), written)
+
+        for number, proposal in enumerate(proposals, start=1):
+            text = renamed(proposal.text)
+            if twin := register._twin(text):
+                ours[f"R{number}"] = twin.id
+            register, refusal = register._add(text, [renamed(need) for need in proposal.needs], None)
             if refusal:
                 refused.append(refusal)
                 continue
             item = register.items[-1]
+            ours[f"R{number}"] = item.id
             support, unknown = _known(proposal.support, resolve, item.id)
             refused += unknown
             # A value that no real passage states is a guess of the LM's, not a tentative finding.
@@ -147,6 +169,8 @@ class Register(BaseModel):
             register = register._replace(changed)
         for addition in additions:
             replaced = register.find(addition.replaces) if addition.replaces else None
+            if addition.replaces and not replaced:
+                refused.append(f"replacing {one_line(addition.replaces, 40)}: no such item")
             register, refusal = register._add(addition.text, addition.needs, replaced)
             if refusal:
                 refused.append(refusal)
@@ -156,14 +180,18 @@ class Register(BaseModel):
         items = tuple(changed if item.id == changed.id else item for item in self.items)
         return self.model_copy(update={"items": items})
 
+    def _twin(self, text: str) -> Requirement | None:
+        """The open item that asks the same."""
+        folded = one_line(text, _TEXT).casefold()
+        return next((item for item in self.open_items if item.text.casefold() == folded), None)
+
     def _add(self, text: str, needs: Sequence[str], replaced: Requirement | None) -> tuple["Register", str]:
         text = one_line(text, _TEXT)
         if not text:
             return self, "new item: no text"
         if len(self.items) >= self.max_items:
             return self, f"new item: the register holds at most {self.max_items}"
-        twin = next((item for item in self.open_items if item.text.casefold() == text.casefold()), None)
-        if twin:
+        if twin := self._twin(text):
             return self, f"new item: {twin.id} asks the same"
         # Only earlier items can be needed, which also rules out circles.
         named = [*needs, *re.findall(r"\bR\d+\b", text)]

@@ -21,7 +21,10 @@ class _Step(BaseModel):
 
 
 class Found(BaseModel):
-    """A passage that a tool returned: its alias in the prompts, its id in the corpus, its rank (from 1)."""
+    """A passage that a tool returned: its alias in the prompts, its id in the corpus, its rank (from 1).
+
+    `full` says that its whole text came back, not only a snippet.
+    """
 
     model_config = ConfigDict(frozen=True)
 
@@ -31,6 +34,7 @@ class Found(BaseModel):
     rank: int
     score: float | None = None
     new: bool = True
+    full: bool = True
 
 
 class SearchStep(_Step):

@@ -82,6 +82,7 @@ def _cut(rows: Iterable[tuple[str, str, str, str]], chunk_tokens: int, limit: in
     """Turn rows of (where, id, title, text) into passages, cutting those above `limit`."""
     passages: list[Passage] = []
     seen: dict[str, str] = {}
+    documents: dict[str, str] = {}
     replaced = 0
     for where, *fields in rows:
         clean = [replace_surrogates(field) for field in fields]
@@ -91,6 +92,11 @@ def _cut(rows: Iterable[tuple[str, str, str, str]], chunk_tokens: int, limit: in
             raise UserError(f"{where}: field `id` is blank; give each passage its own id, or none")
         if not text.strip():
             raise UserError(f"{where}: field `text` is blank; every passage needs a text")
+        if document in documents:
+            raise UserError(
+                f"{where}: field `id`: {document!r} is used before, in {documents[document]}; make ids unique"
+            )
+        documents[document] = where
         parts = [text]
         if count_tokens(text) > limit:
             parts = [part.strip() for part in chunks(text, chunk_tokens) if part.strip()]

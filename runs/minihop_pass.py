@@ -13,6 +13,7 @@ from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
+from ..errors import UserError
 from ..metrics.contain_match import contain_match
 from ..metrics.evidence_recall import evidence_recall, found_by_hop
 from .benchmarks.minihop import MiniHop
@@ -29,11 +30,16 @@ def answer_all(index: Path, out: Path, max_loops: int) -> None:
     from ..retrievers.index import Index
     from .backends import make_lm
 
-    done = {record["id"] for record in read_records(out)}
+    records = read_records(out)
+    done = {record["id"] for record in records}
+    if any(record["max_loops"] != max_loops for record in records):
+        raise UserError(f"{out}: its records were made with other --max-loops; give another --out")
     backend = make_lm("local", cache=False, notify=logger.info)
     program = ExecutionRAG(Index.load(index), max_loops=max_loops, context_window=backend.context_window)
     out.parent.mkdir(parents=True, exist_ok=True)
+    torn = out.exists() and not out.read_text(encoding="utf-8").endswith("\n")
     with dspy.context(lm=backend.lm, adapter=backend.adapter), out.open("a", encoding="utf-8") as file:
+        file.write("\n" if torn and records else "")
         for question in MiniHop.dev:
             if question.id in done:
                 continue

@@ -23,10 +23,12 @@ from pydantic.json_schema import JsonSchemaValue
 from pydantic_core import CoreSchema, core_schema
 
 _NOTHING = {"", "none", "null", "n/a", "na", "unknown", "not found", "not stated", "-", "[]", "{}"}
-# A list ends here at the latest: constrained decoding of a weak LM may otherwise never close it.
-MAX_LIST = 6
-_AT_MOST = Field(max_length=MAX_LIST)
+# What the schema allows in one reply: constrained decoding of a weak LM may otherwise never close a list. Replies that
+# are not constrained are read up to the longer limit; how many items a register holds is the register's to say.
+SCHEMA_ITEMS, MAX_LIST = 6, 24
 _ONLY_IDS = re.compile(r"(?:[PR]?\d+\s+)+[PR]?\d+", re.IGNORECASE)
+_JSON = re.compile(r"\s*(?:```\w*\s*)?(?:\{|\[\s*[{\"\]])")
+_TEXT_NAMES = ("text", "question", "requirement")
 _YES = {"true", "yes", "y", "1"}
 
 
@@ -45,9 +47,12 @@ def _value(value: Any) -> str:
 
 def _many(value: Any) -> list[Any]:
     """One object, a mapping of objects, JSON text or nothing, read as a list without its empty items."""
-    if isinstance(value, str) and value.strip()[:1] in ("{", "["):
+    if isinstance(value, str) and _JSON.match(value):
         # XMLAdapter hands JSON over as text, or as a list that holds the text.
-        value = json_repair.loads(value)
+        try:
+            value = json_repair.loads(value)
+        except RecursionError as error:
+            raise ValueError("brackets nested too deep") from error
     if isinstance(value, dict):
         nested = list(value.values())
         return nested if nested and all(isinstance(item, dict) for item in nested) else [value]
@@ -65,8 +70,11 @@ def _ids(value: Any) -> list[str]:
 
 
 def _requirements(value: Any) -> list[Any]:
-    items = ({"text": item} if isinstance(item, str) else item for item in _many(value))
-    return _having(items, "text")
+    items = [{"text": item} if isinstance(item, str) else item for item in _many(value)]
+    kept = _having(items, *_TEXT_NAMES)
+    if items and not kept:
+        raise ValueError("no item has a text")  # not the same as a list that is empty on purpose
+    return kept
 
 
 def _objects(value: Any) -> list[Any]:
@@ -88,6 +96,8 @@ def _lines(value: Any) -> list[str]:
 
 def _status(value: Any) -> str:
     text = _text(value).casefold()
+    if said := re.match(r"\W*(resolved|retired)\b", text):
+        return said[1]
     if re.search(r"\bun|\bnot\b|n't\b|\bcannot\b|\bnever\b", text):
         return "open"
     return next((status for status in ("resolved", "retired") if status in text), "open")
@@ -133,7 +143,7 @@ class _FromLM(BaseModel):
 class ProposedRequirement(_FromLM):
     """A requirement as initialisation proposes it: evidence first, then the value that it states."""
 
-    text: Text
+    text: Text = Field(validation_alias=AliasChoices(*_TEXT_NAMES))
     needs: Ids = Field(default=[])
     support: Ids = Field(default=[])
     answer: Value = ""
@@ -154,7 +164,7 @@ class ItemUpdate(_FromLM):
 class NewRequirement(_FromLM):
     """A requirement added while searching; `replaces` names the item that it takes over from."""
 
-    text: Text
+    text: Text = Field(validation_alias=AliasChoices(*_TEXT_NAMES))
     needs: Ids = Field(default=[])
     replaces: Value = ""
 
@@ -175,12 +185,13 @@ class _Lenient:
 
     @classmethod
     def __get_pydantic_json_schema__(cls, schema: CoreSchema, handler: GetJsonSchemaHandler) -> JsonSchemaValue:
-        return _compact(handler(schema), handler)
+        compact = _compact(handler(schema), handler)
+        return compact | {"maxItems": SCHEMA_ITEMS} if compact.get("type") == "array" else compact
 
 
 def _compact(schema: JsonSchemaValue, handler: GetJsonSchemaHandler) -> JsonSchemaValue:
     schema = handler.resolve_ref_schema(schema)
-    kept: JsonSchemaValue = {key: value for key, value in schema.items() if key in ("type", "enum", "maxItems")}
+    kept: JsonSchemaValue = {key: value for key, value in schema.items() if key in ("type", "enum")}
     if "items" in schema:
         kept["items"] = _compact(schema["items"], handler)
     if "properties" in schema:
@@ -205,22 +216,22 @@ class ToolName(_Lenient):
 class ProposedRequirements(_Lenient):
     """A list of `ProposedRequirement`; a plain string is read as its text."""
 
-    read, target = staticmethod(_requirements), Annotated[list[ProposedRequirement], _AT_MOST]
+    read, target = staticmethod(_requirements), list[ProposedRequirement]
 
 
 class OneHopQuestions(_Lenient):
     """A list of strings; one string is read as one a line."""
 
-    read, target = staticmethod(_lines), Annotated[list[str], _AT_MOST]
+    read, target = staticmethod(_lines), list[str]
 
 
 class ItemUpdates(_Lenient):
     """A list of `ItemUpdate`; one object is read as a list of one, prose as none."""
 
-    read, target = staticmethod(_objects), Annotated[list[ItemUpdate], _AT_MOST]
+    read, target = staticmethod(_objects), list[ItemUpdate]
 
 
 class NewRequirements(_Lenient):
     """A list of `NewRequirement`; a plain string is read as its text."""
 
-    read, target = staticmethod(_requirements), Annotated[list[NewRequirement], _AT_MOST]
+    read, target = staticmethod(_requirements), list[NewRequirement]

@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING, Any
 
 from ...errors import UsageError
 from ...program.budget import MAX_LOOPS, MAX_TOKENS
-from ...retrievers.manifest import read_manifest
 from ...retrievers.text import replace_surrogates
 from .options import add_lm_options, check_place, count, number, start_lm, whole
 
@@ -35,7 +34,12 @@ def add_parser(commands: Any, common: argparse.ArgumentParser) -> None:
     parser.add_argument("--index", metavar="DIR", help="an index folder, made by executionrag index")
     add_lm_options(parser)
     parser.add_argument("--temperature", type=number(0), metavar="F", default=0.0, help="default: 0, greedy")
-    parser.add_argument("--max-tokens", type=whole(1), metavar="N", help="longest reply (default: the server's own)")
+    parser.add_argument(
+        "--max-tokens",
+        type=whole(1),
+        metavar="N",
+        help="longest reply (default: the server's own; 512 for the embedded LM)",
+    )
     parser.add_argument("--no-cache", action="store_true", help="ask the LM anew where a reply is cached")
     limits = parser.add_argument_group("search")
     limits.add_argument(
@@ -67,14 +71,14 @@ def run(args: argparse.Namespace, console: "Console") -> int:
     page = None if args.html is None else Path(args.html)
     if page is not None:
         check_place(page, "--html")
-    read_manifest(Path(args.index))  # a wrong folder shows before an LM is loaded
+    from ...retrievers.index import Index
+
+    index = Index.load(Path(args.index))  # a wrong or damaged folder shows before an LM is loaded
     if args.quiet:
         console = dataclasses.replace(console, quiet=True)
     backend = start_lm(args, console, cache=not args.no_cache)
     from ...program.execution_rag import ExecutionRAG
-    from ...retrievers.index import Index
 
-    index = Index.load(Path(args.index))
     program = ExecutionRAG(
         index,
         k=args.k,

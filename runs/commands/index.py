@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from ...errors import UsageError, UserError
-from ...retrievers.corpus import CHUNK_TOKENS, load_corpus, passages_from_rows
+from ...retrievers.corpus import CHUNK_TOKENS, WHOLE_TOKENS, load_corpus, passages_from_rows
 from ...retrievers.encoder_files import DEFAULT_ENCODER
 from ...retrievers.manifest import MANIFEST
 from .options import count, whole
@@ -50,8 +50,8 @@ def add_parser(commands: Any, common: argparse.ArgumentParser) -> None:
         "--chunk-tokens",
         type=whole(1),
         metavar="N",
-        default=CHUNK_TOKENS,
-        help=f"size of the pieces of a longer document (default: {CHUNK_TOKENS})",
+        help="split every text longer than this on sentence ends (default: files into pieces of "
+        f"{CHUNK_TOKENS}, JSON Lines and benchmark passages whole up to {WHOLE_TOKENS:,})",
     )
     parser.add_argument("--progress", action="store_true", help="draw the progress bar even into a file")
 
@@ -67,7 +67,7 @@ def run(args: argparse.Namespace, console: "Console") -> int:
         raise UserError(f"{out}: an index stands there already; replace it with --overwrite, or give another --out")
     started = time.perf_counter()
     if args.corpus is not None:
-        passages = load_corpus(Path(args.corpus), chunk_tokens=args.chunk_tokens)
+        passages = load_corpus(Path(args.corpus), **_sizes(args.chunk_tokens))
     else:
         passages = _benchmark_passages(args.benchmark, args.chunk_tokens)
     console.note(f"{count(len(passages), 'passage')} to index; loading the encoder {args.encoder} …")
@@ -93,7 +93,12 @@ def run(args: argparse.Namespace, console: "Console") -> int:
     return 0
 
 
-def _benchmark_passages(spec: str, chunk_tokens: int) -> "list[Passage]":
+def _sizes(chunk_tokens: int | None) -> dict[str, int]:
+    """The splitting that was asked for; none where the default is to hold."""
+    return {} if chunk_tokens is None else {"chunk_tokens": chunk_tokens, "whole_tokens": chunk_tokens}
+
+
+def _benchmark_passages(spec: str, chunk_tokens: int | None) -> "list[Passage]":
     """The corpus of a benchmark."""
     from ..benchmarks.benchmark import Benchmark
     from ..benchmarks.minihop import MiniHop
@@ -108,4 +113,4 @@ def _benchmark_passages(spec: str, chunk_tokens: int) -> "list[Passage]":
         benchmark = Benchmark(name="MuSiQue", train=(), dev=questions, passages=pooled, prefix="musique")
     else:
         raise UsageError(f"--benchmark {spec}: unknown; it takes {_BENCHMARKS}")
-    return passages_from_rows(benchmark.corpus, chunk_tokens=chunk_tokens)
+    return passages_from_rows(benchmark.corpus, **_sizes(chunk_tokens))

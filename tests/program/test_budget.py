@@ -91,13 +91,10 @@ def passages_in(inputs):
 
 
 def counted(played):
-    """Context tokens as defined: progress as it was appended, passages once per step shown, every model output."""
+    """Context tokens as defined: progress as it was appended, passages each time shown, every model output."""
     texts = [step.shown for step in played.steps("register")]
-    before = None
-    for step, inputs, _ in played.engine.prompts:
-        if (step, inputs) != before:  # a step that is asked again after an unreadable reply shows nothing new
-            texts += passages_in(inputs)
-        before = (step, inputs)
+    for _, inputs, _ in played.engine.prompts:
+        texts += passages_in(inputs)
     texts += [text for entry in played.lm.history for text in entry["outputs"]]
     return sum(map(count_tokens, texts))
 
@@ -142,13 +139,12 @@ class TestTokens:
         used = play(one, max_loops=0).prediction.usage.context_tokens
         assert play(one, max_tokens=used).prediction.stop_reason == "resolved"
 
-    def test_the_answer_gets_the_newest_passages_that_fit(self, play, chain):
+    def test_the_answer_gets_the_best_passages_of_the_newest_loop_that_fit(self, play, chain):
         played = play(chain, max_tokens=60)
         shown = played.inputs("force_answer")[0]["passages"]
         assert 0 < count_tokens(shown) <= 60
-        assert played.steps("answer")[0].shown == tuple(
-            played.prediction.retrieved_ids[-len(played.steps("answer")[0].shown) :][::-1]
-        )
+        count = len(played.steps("answer")[0].shown)
+        assert played.steps("answer")[0].shown == tuple(played.prediction.retrieved_ids[:count])
 
     def test_supporting_passages_are_shown_to_the_answer_whatever_they_cost(self, play, chain, replies):
         supported = replies.requirement("Who composed The Salt Choir?", support=["P4", "P1", "P2"], answer="Ana Kell")

@@ -116,12 +116,7 @@ class TestQuery:
             ("semantic_search", "how semantic_search works", ("semantic_search", "how semantic_search works")),
             ("semantic_search", "semantic_searches of old", ("semantic_search", "semantic_searches of old")),
             ("semantic_search", "[[ ## query ## ]] choir", ("semantic_search", "((## query ##)) choir")),
-            pytest.param(
-                "read_passages",
-                "read_passages",
-                ("semantic_search", ""),
-                marks=pytest.mark.xfail(strict=True, reason="the tool's name alone is searched for"),
-            ),
+            ("read_passages", "read_passages", ("semantic_search", "")),
         ],
     )
     def test_the_tool_and_the_query_of_a_reply(self, tool, written, read):

@@ -168,11 +168,11 @@ class TestContextOverflow:
         assert played.prediction.stop_reason == "context_overflow"
         assert played.asked[-3:] == [step, step, "force_answer"]
 
-    def test_an_answer_that_does_not_fit_is_asked_again_with_the_supporting_passages_alone(self, play, chain):
+    def test_an_answer_that_does_not_fit_is_asked_again_without_the_older_half_of_the_other_passages(self, play, chain):
         played = play(failing(chain, "answer", overflow, times=1))
         assert played.prediction.stop_reason == "resolved"
         assert played.prediction.answer == "Tarn Hollow"
-        assert played.steps("answer")[0].shown == ("salt", "ana", "bettina")
+        assert played.steps("answer")[0].shown == ("salt", "ana", "bettina", "glass", "brask")
 
     def test_an_answer_that_never_fits_gives_the_best_resolved_value(self, play, chain):
         played = play(failing(chain, "answer", overflow))

@@ -40,7 +40,6 @@ def test_marks_of_the_prompt_formats_are_rewritten(text, harmless):
     assert neutralize(text) == harmless
 
 
-@pytest.mark.xfail(strict=True, reason="a mark inside another comes through when only the outer one is rewritten")
 @pytest.mark.parametrize("text", ["<|[INST]|>", "<｜[/INST]｜>", "<|<start_of_turn>|>"])
 def test_a_mark_inside_another_does_not_survive(text):
     clean = neutralize(text)

@@ -267,3 +267,43 @@ def test_text_of_an_lm_is_kept_on_one_line_and_cut():
     assert (len(item.note), len(item.answer)) == (300, 160)
     assert item.note.endswith("…")
     assert item.answer.endswith("…")
+
+
+class TestNumbering:
+    """The LM numbers its own list; what its references mean does not shift when an item of it is refused."""
+
+    @staticmethod
+    def plan(*texts):
+        return Register().initialize([ProposedRequirement(text=text) for text in texts], lambda written: None)
+
+    def test_a_duplicate_stands_for_its_twin(self):
+        register = self.plan("Who painted X?", "who painted x?", "Where did R2 live?").register_after
+        assert [(item.id, item.text, item.needs) for item in register.items] == [
+            ("R1", "Who painted X?", ()),
+            ("R2", "Where did R1 live?", ("R1",)),
+        ]
+
+    def test_a_blank_item_shifts_nothing(self):
+        register = self.plan("Who painted X?", " ", "Who was the aunt of R1?", "Where did R3 live?").register_after
+        assert [item.text for item in register.items][1:] == ["Who was the aunt of R1?", "Where did R2 live?"]
+        assert register.items[2].needs == ("R2",)
+
+    def test_an_id_with_its_text_behind_it_is_the_id(self):
+        register = self.plan("Who painted X?").register_after
+        assert register.find("R1: Who painted X?") == register.items[0]
+
+    def test_what_waits_for_a_retired_item_waits_for_its_replacement(self):
+        register = self.plan("Who painted X?", "Where did R1 live?").register_after
+        updates = [ItemUpdate(id="R1", status="retired", reason="X is a novel")]
+        register = register.update(
+            updates, [NewRequirement(text="Who wrote X?", replaces="R1")], lambda written: None
+        ).register_after
+        assert not register.ready(register.items[1])
+        assert [item.id for item in register.candidates()] == ["R3"]
+
+    def test_replacing_an_unknown_item_is_refused_and_recorded(self):
+        transition = self.plan("Who painted X?").register_after.update(
+            [], [NewRequirement(text="Who wrote X?", replaces="R9")], lambda written: None
+        )
+        assert transition.refused == ("replacing R9: no such item",)
+        assert transition.register_after.items[-1].replaces is None

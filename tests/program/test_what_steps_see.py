@@ -148,7 +148,7 @@ def test_the_answer_sees_the_same_with_other_passages_newest_first(play, chain):
         "R3 Where was Bettina Moore born? -> Tarn Hollow [P6]"
     )
     aliases = [line.split("]")[0] for line in answer["passages"].splitlines() if line.startswith("[P")]
-    assert aliases == ["[P1", "[P2", "[P6", "[P8", "[P7", "[P5", "[P4", "[P3"]
+    assert aliases == ["[P1", "[P2", "[P6", "[P8", "[P7", "[P3", "[P4", "[P5"]
 
 
 def test_each_progress_text_begins_with_the_one_before_it(played):

@@ -12,7 +12,7 @@ from executionrag.signatures.force_answer import ForceAnswer
 from executionrag.signatures.initialize_register import InitializeRegister
 from executionrag.signatures.select_requirement import SelectRequirement
 from executionrag.signatures.update_register import UpdateRegister
-from executionrag.signatures.values import MAX_LIST, ItemUpdate, ProposedRequirement
+from executionrag.signatures.values import SCHEMA_ITEMS, ItemUpdate, ProposedRequirement
 from executionrag.signatures.write_query import WriteQuery
 
 SIGNATURES = [InitializeRegister, SelectRequirement, WriteQuery, UpdateRegister, AnswerQuestion, ForceAnswer]
@@ -113,7 +113,7 @@ def test_objects_are_asked_for_in_the_order_of_their_fields(signature, field, na
 )
 def test_a_list_that_is_constrained_to_its_schema_ends(signature, field):
     schema = _get_structured_outputs_response_format(signature, False).model_json_schema()
-    assert schema["properties"][field]["maxItems"] == MAX_LIST == 6
+    assert schema["properties"][field]["maxItems"] == SCHEMA_ITEMS == 6
 
 
 def test_the_question_to_take_apart_stands_after_the_passages():
