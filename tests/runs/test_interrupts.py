@@ -20,8 +20,15 @@ def surroundings(monkeypatch, tmp_path, tmp_path_factory):
     monkeypatch.chdir(tmp_path)
 
 
+def heed_interrupts():
+    """A job that a shell starts in the background ignores Ctrl-C, and hands that down: not what is tested here."""
+    signal.signal(signal.SIGINT, signal.SIG_DFL)
+
+
 def start(*arguments):
-    return subprocess.Popen([*CLI, *arguments], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+    return subprocess.Popen(
+        [*CLI, *arguments], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, preexec_fn=heed_interrupts
+    )
 
 
 @pytest.fixture
