@@ -181,7 +181,14 @@ SCRIPT = """
 
 def run_script(extra: str) -> subprocess.Popen[str]:
     code = textwrap.dedent(SCRIPT) + extra
-    return subprocess.Popen([sys.executable, "-c", code], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+    return subprocess.Popen(
+        [sys.executable, "-c", code],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+        # A job that a shell starts in the background ignores Ctrl-C, and hands that down.
+        preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL),
+    )
 
 
 def read_port(process: subprocess.Popen[str]) -> int:
