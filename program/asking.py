@@ -20,6 +20,7 @@ from dspy.utils.exceptions import (
     LMUnsupportedModelError,
 )
 
+from .tokens import count_tokens
 from .usage import LMCall
 
 _OVERFLOW = re.compile(
@@ -132,12 +133,23 @@ def _call(entry: dict[str, Any]) -> LMCall:
     usage = entry.get("usage") or {}
     outputs = entry.get("outputs") or []
     texts = (output.get("text") if isinstance(output, dict) else output for output in outputs)
+    text = "\n".join(text for text in texts if text)
+    prompt, completion = usage.get("prompt_tokens"), usage.get("completion_tokens")
     return LMCall(
         model=str(entry.get("model", "")),
-        text="\n".join(text for text in texts if text),
-        prompt_tokens=usage.get("prompt_tokens"),
-        completion_tokens=usage.get("completion_tokens"),
+        text=text,
+        prompt_tokens=prompt,
+        completion_tokens=completion,
+        logical_prompt_tokens=_prompt_size(entry) if prompt is None else prompt,
+        logical_completion_tokens=count_tokens(text) if completion is None else completion,
         cost=entry.get("cost"),
         # A hit in DSPy's cache keeps its price in the history and drops its usage; there is no other mark of it.
         cached=not usage,
     )
+
+
+def _prompt_size(entry: dict[str, Any]) -> int:
+    """Tokens of a prompt that no provider counted, without the few that a chat template adds."""
+    messages = entry.get("messages") or [{"content": entry.get("prompt")}]
+    contents = (message.get("content") for message in messages)
+    return sum(count_tokens(content) for content in contents if isinstance(content, str))

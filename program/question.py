@@ -18,7 +18,7 @@ from .driver import Answering, Search
 from .evidence import AnswerText, cited
 from .register import Register
 from .secrets import mask_keys
-from .tokens import TOKENIZER
+from .tokens import TOKENIZER, count_tokens
 from .trajectory import ErrorStep, Found, LMStep, SearchStep, Step, StepName
 from .usage import Usage
 from .watching import notify
@@ -48,6 +48,8 @@ class QuestionState:
         self.trajectory: list[Step] = []
         self.loop = 0
         self._parse_retries = parse_retries
+        self._shown: set[tuple[str, str]] = set()
+        self._read_in_full: set[str] = set()
         self._started = time.perf_counter()
 
     def record(self, step: Step) -> None:
@@ -93,6 +95,7 @@ class QuestionState:
     def search(self, tool: Tool, query: str, target: str | None) -> Generator[Search, SearchResult, SearchResult]:
         """Run one tool call in this question's session."""
         result = yield Search(self.session, tool, query, self.loop)
+        self._count_retrieved(result)
         found = tuple(
             Found(
                 alias=hit.alias,
@@ -117,6 +120,19 @@ class QuestionState:
             )
         )
         return result
+
+    def _count_retrieved(self, result: SearchResult) -> None:
+        """Count the retrieved tokens, both ways."""
+        for hit in result.hits:
+            size = count_tokens(hit.text)
+            if (hit.passage_id, hit.text) not in self._shown:
+                self._shown.add((hit.passage_id, hit.text))
+                self.usage.retrieved_tokens += size
+            if result.tool != "read_passages":
+                self.usage.retrieved_tokens_arag += size
+            elif hit.passage_id not in self._read_in_full:
+                self._read_in_full.add(hit.passage_id)
+                self.usage.retrieved_tokens_arag += size
 
     def prediction(self, answer: AnswerText, register: Register, stop_reason: StopReason) -> dspy.Prediction:
         """The prediction contract that every system shares."""
