@@ -29,7 +29,12 @@ SCHEMA_ITEMS, MAX_LIST = 6, 24
 _ONLY_IDS = re.compile(r"(?:[PR]?\d+\s+)+[PR]?\d+", re.IGNORECASE)
 _JSON = re.compile(r"\s*(?:```\w*\s*)?(?:\{|\[\s*[{\"\]])")
 _TEXT_NAMES = ("text", "question", "requirement")
-_YES = {"true", "yes", "y", "1"}
+_YES, _NO = {"true", "yes", "y", "1"}, {"false", "no", "n", "0"}
+_RIGHT, _WRONG = {"right", "correct", "accurate"}, {"wrong", "incorrect", "inaccurate"}
+_NEGATED = r"(?:\bnot|n't|\bnever|\bneither)\s+(?:\w+\s+)?"
+_NOT_RIGHT = re.compile(_NEGATED + r"(?:right|correct|accurate)\b")
+_NOT_WRONG = re.compile(_NEGATED + r"(?:wrong|incorrect|inaccurate)\b")
+_PARTLY = re.compile(r"\b(?:part(?:ly|ial|ially)|half|somewhat)\b")
 
 
 def _text(value: Any) -> str:
@@ -120,6 +125,19 @@ def _flag(value: Any) -> bool:
     return value if isinstance(value, bool) else _text(value).casefold().strip(".!\"' ") in _YES
 
 
+def _judgement(value: Any) -> str:
+    """`"Correct."`, `true`, `"not right"` as one of the two words; what says both or neither is refused."""
+    text = _text(value).casefold().replace("’", "'")
+    text = _NOT_WRONG.sub(" right", _NOT_RIGHT.sub(" wrong", text))
+    said = {"right" if word in _RIGHT else "wrong" for word in re.findall(r"\w+", text) if word in _RIGHT | _WRONG}
+    first = re.match(r"\W*(\w+)", text)
+    if first and first[1] in _YES | _NO:
+        said.add("right" if first[1] in _YES else "wrong")
+    if len(said) != 1 or _PARTLY.search(text):
+        raise ValueError("neither right nor wrong")
+    return said.pop()
+
+
 Text = Annotated[str, BeforeValidator(_text)]
 """Free text; `null` is the empty string."""
 
@@ -205,6 +223,12 @@ class Flag(_Lenient):
     """A bool; anything that is not clearly yes is no."""
 
     read, target = staticmethod(_flag), bool
+
+
+class RightOrWrong(_Lenient):
+    """A verdict on an answer; a reply that says neither, both, or something between is refused, never guessed."""
+
+    read, target = staticmethod(_judgement), Literal["right", "wrong"]
 
 
 class ToolName(_Lenient):

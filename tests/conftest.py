@@ -18,6 +18,7 @@ _STEP_FIELDS = {
     "query": "write_query",
     "updates": "update",
     "answer": "answer",
+    "verdict": "judge",
 }
 
 
