@@ -4,6 +4,7 @@ import argparse
 import logging
 import math
 import os
+import re
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NoReturn
 
@@ -56,8 +57,8 @@ class _KeyOnCommandLine(argparse.Action):
 
     def __call__(self, parser: Any, namespace: Any, values: Any, option_string: str | None = None) -> NoReturn:
         raise UsageError(
-            "--api-key would show the key to every process and the shell's history: put it into the provider's "
-            "environment variable, or name a variable with --api-key-env"
+            f"{option_string} would show the key to every process and the shell's history: put it into the provider's "
+            f"environment variable, or name a variable with {option_string}-env"
         )
 
 
@@ -75,26 +76,33 @@ def check_place(file: Path, option: str) -> None:
         raise UserError(f"{option} {file}: {nearest} is no folder that can be written to; give another place")
 
 
-def add_lm_options(parser: argparse.ArgumentParser, *, default: str | None = None) -> None:
-    """Add `--lm` and what belongs to it."""
-    group = parser.add_argument_group("language model")
+def add_lm_options(parser: argparse.ArgumentParser, *, default: str | None = None, role: str = "") -> None:
+    """Add `--lm` and what belongs to it.
+
+    Args:
+        parser: The command's.
+        default: The LM where none is named.
+        role: What a second LM of one command is for; its options are then `--ROLE-lm`, `--ROLE-api-base` and so on.
+    """
+    group = parser.add_argument_group(f"language model of the {role}" if role else "language model")
+    flag = f"--{role}-" if role else "--"
     said = f" (default: {default})" if default else ""
     group.add_argument(
-        "--lm",
+        f"{flag}lm",
         metavar="SPEC",
         default=default,
         help="local (embedded, no server needed), local:MODEL.gguf, or DSPy's provider/model: "
         f"openai/gpt-4o-mini, anthropic/NAME, ollama_chat/NAME, hosted_vllm/NAME{said}",
     )
-    group.add_argument("--api-base", metavar="URL", help="address of an OpenAI-compatible server")
+    group.add_argument(f"{flag}api-base", metavar="URL", help="address of an OpenAI-compatible server")
     group.add_argument(
-        "--api-key-env",
+        f"{flag}api-key-env",
         metavar="NAME",
         help="environment variable that holds the key (default: the provider's own, e.g. OPENAI_API_KEY)",
     )
-    group.add_argument("--api-key", nargs="?", action=_KeyOnCommandLine, help=argparse.SUPPRESS)
+    group.add_argument(f"{flag}api-key", nargs="?", action=_KeyOnCommandLine, help=argparse.SUPPRESS)
     group.add_argument(
-        "--timeout", type=number(0, above=True), metavar="S", help="seconds to wait for the server's next byte"
+        f"{flag}timeout", type=number(0, above=True), metavar="S", help="seconds to wait for the server's next byte"
     )
 
 
@@ -125,29 +133,50 @@ def configure_dspy(debug: bool) -> None:
         logging.getLogger("dspy").setLevel(logging.CRITICAL)
 
 
-def start_lm(args: argparse.Namespace, console: "Console", *, cache: bool = True) -> "Backend":
+def start_lm(args: argparse.Namespace, console: "Console", *, cache: bool = True, role: str = "") -> "Backend":
     """Make the LM that the options name, and see that it answers.
+
+    Args:
+        args: The command's arguments.
+        console: Where a download is announced.
+        cache: Whether DSPy keeps replies.
+        role: Whose options are meant, as in `add_lm_options`.
 
     Raises:
         UsageError: None is named, or the name cannot be right.
         UserError: It cannot be had or reached.
     """
-    if args.lm is None:
+    if not role:
+        return _start(args, console, cache, "")
+    try:
+        return _start(args, console, cache, f"{role}_")
+    except UserError as error:
+        # What makes and checks an LM knows one set of options; the person is to read those that she wrote.
+        told = re.sub(r"--(lm|api-base|api-key-env|api-key|timeout)\b", rf"--{role}-\1", str(error))
+        raise type(error)(told) from error
+
+
+def _start(args: argparse.Namespace, console: "Console", cache: bool, prefix: str) -> "Backend":
+    def option(name: str, default: Any = None) -> Any:
+        return getattr(args, prefix + name, default)
+
+    spec = option("lm")
+    if spec is None:
         raise UsageError("name the language model with --lm, e.g. --lm local or --lm openai/gpt-4o-mini")
-    key = read_key(args.api_key_env)
+    key = read_key(option("api_key_env"))
     configure_dspy(args.debug)
     from ..backends import check_lm, make_lm
 
-    if args.lm == "local" or args.lm.startswith("local:"):
+    if spec == "local" or spec.startswith("local:"):
         console.note("Starting the embedded LM …")
     with console.err.progress("model", "B") as progress:
         backend = make_lm(
-            args.lm,
-            api_base=args.api_base,
+            spec,
+            api_base=option("api_base"),
             api_key=key,
-            temperature=getattr(args, "temperature", 0.0),
-            max_tokens=getattr(args, "max_tokens", None),
-            timeout=args.timeout,
+            temperature=option("temperature", 0.0),
+            max_tokens=option("max_tokens"),
+            timeout=option("timeout"),
             cache=cache,
             notify=console.note,
             progress=progress,

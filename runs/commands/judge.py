@@ -1,0 +1,142 @@
+"""`executionrag judge`: let an LM say which answers of a run are right; the answers stay untouched."""
+
+import argparse
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from ...errors import UserError
+from .options import add_lm_options, count, start_lm, whole
+
+if TYPE_CHECKING:
+    from ...metrics.llm_judge import LLMJudge
+    from ..judging import Judged
+    from ..output import Console
+
+_THREADS = 8
+_NAME_ONE = "name another judge with --judge-lm"
+
+
+def add_parser(commands: Any, common: argparse.ArgumentParser) -> None:
+    """Add the command's options."""
+    parser = commands.add_parser(
+        "judge",
+        parents=[common],
+        help="let an LM say which answers of a run are right",
+        description="Judge the answers of a run with an LM. Answers are never changed; judging again with another LM "
+        "replaces which verdicts count, and what one judge has said is not asked twice.",
+        epilog="The same line again resumes, and asks again where a verdict failed.",
+    )
+    parser.set_defaults(run=run)
+    parser.add_argument("folder", metavar="RUN", help="a run folder, made by executionrag evaluate")
+    add_judge_options(parser)
+    parser.add_argument(
+        "--threads",
+        type=whole(1),
+        metavar="N",
+        help=f"answers judged at a time (default: {_THREADS}; 1 with the embedded LM)",
+    )
+    parser.add_argument("--again", action="store_true", help="ask again what this judge has said already")
+
+
+def add_judge_options(parser: argparse.ArgumentParser) -> None:
+    """Add `--judge-lm` and what belongs to it."""
+    add_lm_options(parser, role="judge")
+
+
+def run(args: argparse.Namespace, console: "Console") -> int:
+    """Judge and print LLM-Acc; 1 where no answer could be judged."""
+    from ..run_folder import RunFolder
+
+    folder = RunFolder.open(Path(args.folder))  # a wrong folder shows before an LM is loaded
+    if not folder.records():
+        raise UserError(f"{folder.path}: no question is answered yet; evaluate goes on with it")
+    judge = start_judge(args, str(folder.settings.get("lm", "")), console, cache=not args.again)
+    from ..judging import judge_run
+
+    threads = args.threads or (1 if is_embedded(judge.label) else _THREADS)
+    with console.err.progress("judged", "answers") as progress:
+        judged = judge_run(folder, judge, threads=threads, again=args.again, progress=progress, notify=console.err.line)
+    show_judged(judged, judge.label, console)
+    return 1 if judged.accuracy is None else 0
+
+
+def start_judge(args: argparse.Namespace, answering: str, console: "Console", *, cache: bool = True) -> "LLMJudge":
+    """Make the judge that the options name, by default the answering LM, with a warning where it judges itself.
+
+    Args:
+        args: The command's arguments.
+        answering: The label of the LM that answered, as the run's settings have it.
+        console: Where the warning goes.
+        cache: Whether DSPy keeps the judge's replies.
+
+    Raises:
+        UsageError: The name cannot be right.
+        UserError: The judge cannot be had or reached; or it is to be the answering LM, and its label does not tell
+            where that is.
+    """
+    named = args.judge_lm is not None
+    if not named:
+        args = argparse.Namespace(**vars(args) | {"judge_lm": _spec(answering, args.judge_api_base)})
+    backend = start_lm(args, console, cache=cache, role="judge")
+    if not named and backend.label != answering:
+        raise UserError(f"the run's LM {answering} is not what was found ({backend.label}); {_NAME_ONE}")
+    if backend.label == answering:
+        console.err.line(f"warning: {answering} judges its own answers; {_NAME_ONE}", "yellow")
+    from ...metrics.llm_judge import LLMJudge
+
+    return LLMJudge(backend.lm, adapter=backend.adapter, label=backend.label)
+
+
+def show_judged(judged: "Judged", judge: str, console: "Console") -> None:
+    """Print LLM-Acc with its n, what could not be judged, the bounds, and what judging cost."""
+    n, failed = len(judged.verdicts), judged.failures
+    out = console.out
+    if judged.accuracy is None or judged.bounds is None:
+        out.line(f"LLM-Acc: none, for none of {count(n, 'answer')} could be judged", "bold")
+    else:
+        out.line(f"LLM-Acc {judged.accuracy:.3f} ({judged.right} right, n = {n - len(failed)}), judge {judge}", "bold")
+    if failed and judged.bounds is not None:
+        low, high = judged.bounds
+        out.line(
+            f"{count(len(failed), 'answer')} could not be judged and stand outside: {low:.3f} if all were wrong, "
+            f"{high:.3f} if all were right (n = {n})"
+        )
+        out.entry("", f"First of them, {failed[0].id}: {failed[0].error}")
+    if len(judged.judges) > 1:
+        parts = ", ".join(f"{number} by {name}" for name, number in judged.judges.items())
+        console.err.line(f"warning: the verdicts that count are of several judges: {parts}", "yellow")
+    cost = "unknown" if judged.cost is None else f"${judged.cost:.4f}"
+    out.entry(
+        "",
+        f"Judged now {judged.new}, kept from before {judged.reused}; the judge's own cost {cost}, "
+        f"{judged.prompt_tokens:,} prompt and {judged.completion_tokens:,} completion tokens",
+    )
+
+
+def is_embedded(label: str) -> bool:
+    """Whether a label is the embedded LM's."""
+    return label.partition("/")[0] == "embedded"
+
+
+def _spec(label: str, api_base: str | None) -> str:
+    """What to give as `--judge-lm` for the LM of that label.
+
+    Raises:
+        UserError: The label names a server's host and that is not where requests would go; answers must not be sent
+            elsewhere.
+    """
+    if not label:
+        raise UserError("the run does not say which LM answered; name a judge with --judge-lm")
+    if is_embedded(label):
+        return "local"
+    from urllib.parse import urlsplit
+
+    from ..backends import OPENAI_STYLE, final_base_url
+
+    prefix = label.partition("/")[0]
+    spec, at, host = label.rpartition("@")
+    if not at or (prefix not in OPENAI_STYLE and "." not in host):
+        return label
+    if urlsplit(final_base_url(prefix, api_base) or "").hostname != host:
+        raise UserError(f"the run's LM {spec} was at {host}: give its address with --judge-api-base, or {_NAME_ONE}")
+    return spec
