@@ -1,0 +1,46 @@
+"""The systems by name: what `evaluate --system` takes.
+
+A register's variant is a row of settings of `ExecutionRAG`; any other system is a module of its own. Adding one is one
+file and one line here.
+"""
+
+from collections.abc import Callable
+from typing import Any
+
+import dspy
+
+from ..errors import UsageError
+from ..retrievers.index import Index
+from .execution_rag import ExecutionRAG
+
+System = Callable[..., dspy.Module]
+
+
+def _register(**variant: Any) -> System:
+    def make(index: Index, **settings: Any) -> dspy.Module:
+        return ExecutionRAG(index, **settings, **variant)
+
+    return make
+
+
+SYSTEMS: dict[str, System] = {
+    "executionrag": _register(),
+    "executionrag-question-init": _register(seed=False),
+    "executionrag-full-replay": _register(replay=True),
+}
+
+
+def make_system(name: str, index: Index, **settings: Any) -> dspy.Module:
+    """Make a system over an index.
+
+    Args:
+        name: One of `SYSTEMS`.
+        index: What is searched.
+        settings: `k`, `max_loops`, `max_tokens`, `context_window`: the same for all systems.
+
+    Raises:
+        UsageError: There is no system of that name.
+    """
+    if name not in SYSTEMS:
+        raise UsageError(f"there is no system {name!r}; there are {', '.join(sorted(SYSTEMS))}")
+    return SYSTEMS[name](index, **settings)
