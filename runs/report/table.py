@@ -1,0 +1,74 @@
+"""A table as both the page and the Markdown print it: a figure never without its n, nor without its interval."""
+
+from dataclasses import dataclass
+
+from ..plain_text import clean_line
+
+FEW = "too few to conclude"
+
+
+@dataclass(frozen=True)
+class Cell:
+    """One cell.
+
+    Attributes:
+        text: The value, or "–" where there is none.
+        detail: Its interval and n, or the like; small on the page.
+        few: Whether there are too few questions to conclude from it.
+    """
+
+    text: str
+    detail: str = ""
+    few: bool = False
+
+    @property
+    def line(self) -> str:
+        """The cell on one line."""
+        return " ".join(part for part in (self.text, self.detail, f"({FEW})" if self.few else "") if part)
+
+
+@dataclass(frozen=True)
+class Table:
+    """Rows under named columns; the first cell of a row names it.
+
+    Attributes:
+        title: What the table shows.
+        columns: One name a column; the first may be blank.
+        rows: As many cells each as there are columns.
+        notes: What has to be known to read it.
+        wide: Whether the cells are texts and not figures.
+    """
+
+    title: str
+    columns: tuple[str, ...]
+    rows: tuple[tuple[Cell, ...], ...]
+    notes: tuple[str, ...] = ()
+    wide: bool = False
+
+
+def markdown_table(table: Table) -> list[str]:
+    """The table as lines of Markdown, notes after it."""
+    lines = [_row(table.columns), "|" + "---|" * len(table.columns)]
+    lines += [_row([cell.line for cell in row]) for row in table.rows]
+    for note in table.notes:
+        lines += ["", _escaped(note)]
+    return lines
+
+
+def escaped(text: str) -> str:
+    """A text from elsewhere as one line of Markdown that makes no markup."""
+    return _escaped(clean_line(text))
+
+
+def _row(cells: tuple[str, ...] | list[str]) -> str:
+    return "| " + " | ".join(_escaped(clean_line(cell)) for cell in cells) + " |"
+
+
+def _escaped(text: str) -> str:
+    for character in "\\`*_[]<>|#":
+        text = text.replace(character, _ENTITIES.get(character, f"\\{character}"))
+    return text
+
+
+# Within a link or a table some renderers read a backslash before these literally.
+_ENTITIES = {"<": "&lt;", ">": "&gt;"}
