@@ -62,9 +62,7 @@ def retrieved(steps: Iterable[Step]) -> tuple[Retrieved, ...]:
     return tuple(arrivals.values())
 
 
-def _asked(
-    question: BenchmarkQuestion, gold: Sequence[GoldPassage], benchmark: str, system: str
-) -> dict[str, Any]:
+def _asked(question: BenchmarkQuestion, gold: Sequence[GoldPassage], benchmark: str, system: str) -> dict[str, Any]:
     return {
         "id": question.id,
         "question": question.question,

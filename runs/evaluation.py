@@ -14,7 +14,6 @@ import logging
 import threading
 from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import Future
-from typing import Any
 
 import dspy
 
@@ -203,8 +202,8 @@ class Tally:
         return ", ".join([*parts, f"{self.failed} failed"])
 
 
-def describe(record: QuestionRecord) -> dict[str, Any]:
+def describe(record: QuestionRecord) -> str:
     """A row in a few words, for a log line."""
     state = "failed" if record.failure else "abstained" if record.abstained else "right" if _right(record) else "wrong"
     found = sum(key in set(record.retrieved_ids) for key in record.gold_ids)
-    return {"state": state, "found": found, "gold": len(record.gold_ids), "seconds": record.usage.seconds}
+    return f"{record.id} {state}, gold {found}/{len(record.gold_ids)}, {record.usage.seconds:.0f} s"

@@ -18,7 +18,8 @@ from typing import Any, TextIO
 
 from .plain_text import clean, clean_line
 
-Progress = Callable[[int, int], None]
+Progress = Callable[..., None]
+"""Called with (done, total) and, by keyword, `said`: a few words to stand beside the bar."""
 
 _STYLES = {
     "bold": "1",
@@ -148,7 +149,7 @@ class Screen:
         The bar stands from the beginning where `total` is known then, else from the first call.
         """
         if self.stream is None or not (self.is_terminal or force):
-            yield lambda done, total: None
+            yield lambda done, total, said="": None
             return
         from tqdm import tqdm
 
@@ -168,9 +169,11 @@ class Screen:
                 )
             )
 
-        def update(done: int, total: int) -> None:
+        def update(done: int, total: int, said: str = "") -> None:
             if not bars:
                 draw(total)
+            if said:
+                bars[0].set_postfix_str(clean_line(said), refresh=False)
             bars[0].update(done - bars[0].n)
 
         try:

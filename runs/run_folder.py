@@ -36,7 +36,9 @@ class RunFolder:
         self._known: set[str] | None = None
 
     @classmethod
-    def create(cls, path: Path, settings: dict[str, Any], digest: str, question_ids: Sequence[str], **more: Any) -> "RunFolder":
+    def create(
+        cls, path: Path, settings: dict[str, Any], digest: str, question_ids: Sequence[str], **more: Any
+    ) -> "RunFolder":
         """Make a new run folder, under a temporary name and then renamed.
 
         Raises:
@@ -161,7 +163,9 @@ class RunFolder:
                 self._known = set(self.passages())
                 yield
         except BlockingIOError as error:
-            raise UserError(f"{self.path}: another process is writing to this run; wait for it, or give another --out") from error
+            raise UserError(
+                f"{self.path}: another process is writing to this run; wait for it, or give another --out"
+            ) from error
         except PermissionError as error:
             raise UserError(f"{self.path}: cannot be written ({error.strerror}); give another --out") from error
 
@@ -180,7 +184,9 @@ class RunFolder:
                     _append(self.path / PASSAGES, (json.dumps(row, ensure_ascii=False) for row in rows))
                 _append(self.path / RECORDS, [record.model_dump_json()])
             except OSError as error:
-                raise UserError(f"{self.path}: cannot be written ({error.strerror or error}); rows so far are kept") from error
+                raise UserError(
+                    f"{self.path}: cannot be written ({error.strerror or error}); rows so far are kept"
+                ) from error
             self._known.update(new)
 
 
