@@ -81,7 +81,15 @@ def write_story(path: Path, answered: Sequence[Answered]) -> None:
     Raises:
         UserError: It cannot be written there.
     """
-    content = render_story(answered)
+    write_page(path, render_story(answered))
+
+
+def write_page(path: Path, content: str) -> None:
+    """Write a page that is made already, whole or not at all.
+
+    Raises:
+        UserError: It cannot be written there.
+    """
     temporary = path.with_name(f".{path.name}.{secrets.token_hex(4)}.tmp")
     try:
         path.parent.mkdir(parents=True, exist_ok=True)

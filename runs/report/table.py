@@ -72,3 +72,10 @@ def _escaped(text: str) -> str:
 
 # Within a link or a table some renderers read a backslash before these literally.
 _ENTITIES = {"<": "&lt;", ">": "&gt;"}
+
+
+def plain_table(table: Table) -> list[str]:
+    """The table as lines with aligned columns, for a terminal."""
+    grid = [list(table.columns), *([cell.line for cell in row] for row in table.rows)]
+    widths = [max(len(row[place]) for row in grid) for place in range(len(table.columns))]
+    return ["  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)).rstrip() for row in grid]
