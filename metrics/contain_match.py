@@ -5,13 +5,12 @@ never matches, whatever words it uses. A gold that normalisation leaves empty ("
 case folded. Several golds are aliases of one answer: any of them will do.
 """
 
-import logging
 from collections.abc import Sequence
 from typing import Any
 
+from .example_fields import answer_of, golds_of
 from .normalize import normalize
 
-logger = logging.getLogger(__name__)
 _YES_NO = ("yes", "no")
 
 
@@ -33,12 +32,8 @@ def answer_contains(example: Any, prediction: Any, trace: Any = None) -> float:
     prediction without an answer, such as the empty one that `dspy.Evaluate` makes of a failure, gets 0.0; so does an
     example without a gold, which is logged.
     """
-    golds = _texts(_field(example, "answers")) or _texts(_field(example, "answer"))
-    if not golds:
-        logger.warning("scored 0: the example has no gold answer in `answers` or `answer`")
-    answer = _field(prediction, "answer")
-    abstained = _field(prediction, "abstained") is True
-    return float(isinstance(answer, str) and contain_match(golds, answer, abstained))
+    golds, answer = golds_of(example), answer_of(prediction)
+    return float(answer is not None and contain_match(golds, answer))
 
 
 def _contains(gold: str, answer: str) -> bool:
@@ -49,14 +44,3 @@ def _contains(gold: str, answer: str) -> bool:
     if len(wanted) == 1 and wanted[0] in _YES_NO:
         return tokens[:1] == wanted
     return any(tokens[start : start + len(wanted)] == wanted for start in range(len(tokens) - len(wanted) + 1))
-
-
-def _field(record: Any, name: str) -> Any:
-    """A field of an example or prediction, None where it has none."""
-    get = getattr(record, "get", None)
-    return get(name) if callable(get) else getattr(record, name, None)
-
-
-def _texts(value: Any) -> list[str]:
-    values = [value] if isinstance(value, str) else value if isinstance(value, list | tuple) else []
-    return [text for text in values if isinstance(text, str) and text.strip()]
