@@ -4,6 +4,7 @@ from collections.abc import Mapping
 from dataclasses import asdict, dataclass
 from typing import Any
 
+from ..metrics.failure_category import false_resolutions, unretrieved_gold
 from ..metrics.record import QuestionRecord, Verdict
 from ..metrics.score import Category, Score
 
@@ -98,7 +99,6 @@ def failure_evidence(
     """
     if score.category is None:
         return None
-    gold, retrieved = set(record.gold_ids), set(record.retrieved_ids)
     titles = {one.passage_id: one.title for one in record.gold if one.passage_id is not None}
 
     def title(passage_id: str) -> str:
@@ -115,17 +115,14 @@ def failure_evidence(
         category_without_false_resolution=score.category_without_false_resolution,
         hops=record.hops,
         type=record.type,
-        gold_passages=len(gold),
+        gold_passages=len(record.gold_ids),
         not_retrieved=tuple(
-            MissedPassage(missed, title(missed), _hops(record, missed))
-            for missed in record.gold_ids
-            if missed not in retrieved
+            MissedPassage(missed, title(missed), _hops(record, missed)) for missed in unretrieved_gold(record)
         ),
         unmapped=tuple(one.title for one in record.gold if one.passage_id is None),
         false_resolutions=tuple(
             FalseResolution(item.id, item.text, item.answer, tuple((one, title(one)) for one in item.support))
-            for item in record.requirements
-            if gold and item.status == "resolved" and not gold.intersection(item.support)
+            for item in false_resolutions(record)
         ),
         queries=tuple(
             Query(step.loop, step.tool, step.query, len(step.found), step.repeated) for step in record.searches

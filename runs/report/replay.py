@@ -7,6 +7,7 @@ that differ from what was last listed, so that the page rebuilds each state by l
 from collections.abc import Sequence
 from typing import Any
 
+from ...metrics.failure_category import false_resolutions
 from ...metrics.record import QuestionRecord, Verdict
 from ...metrics.score import Score
 from ...program.trajectory import AnswerStep, ErrorStep, RegisterStep, SearchStep, Step
@@ -100,13 +101,7 @@ def question_json(
         "type": clean(record.type),
         "scores": _scores(score),
         "verdict": _verdict(verdict),
-        "false": [
-            [item.id, clean(item.text), clean(item.answer)]
-            for item in record.requirements
-            if item.status == "resolved" and not set(item.support).intersection(record.gold_ids)
-        ]
-        if score.false_resolutions
-        else [],
+        "false": [[item.id, clean(item.text), clean(item.answer)] for item in false_resolutions(record)],
         "chain": [
             [clean(hop.question), clean(hop.answer), found]
             for hop, found in zip(record.chain, score.hops_found, strict=False)
