@@ -18,6 +18,7 @@ from ..program.neutralize import neutralize, one_line
 from ..program.secrets import mask_keys
 from ..program.usage import Usage
 from ..signatures.judge_answer import JudgeAnswer
+from .example_fields import answer_of, field, texts
 from .record import QuestionRecord, Verdict
 
 logger = logging.getLogger(__name__)
@@ -134,18 +135,17 @@ class LLMJudge(dspy.Module):
             yield
 
     def _of_prediction(self, example: Any, prediction: Any) -> Verdict | None:
-        golds = _texts(_field(example, "answers")) or _texts(_field(example, "answer"))
-        question = _field(example, "question")
+        golds = texts(field(example, "answers")) or texts(field(example, "answer"))
+        question = field(example, "question")
         if not golds or not isinstance(question, str):
             logger.warning("not judged: the example has no question, or no gold answer in `answers` or `answer`")
             return None
-        answer = _field(prediction, "answer")
         return self.verdict_on(
             question,
             golds,
-            answer if isinstance(answer, str) else "",
-            abstained=_field(prediction, "abstained") is True,
-            id=str(_field(example, "id") or ""),
+            answer_of(prediction) or "",
+            abstained=field(prediction, "abstained") is True,
+            id=str(field(example, "id") or ""),
         )
 
 
@@ -174,14 +174,3 @@ def _spent(usage: Usage) -> dict[str, Any]:
 def _said(error: BaseException | None) -> str:
     line = next(iter(str(error).strip().splitlines()), "")
     return f"{type(error).__name__}: {mask_keys(line)[:_LONGEST_ERROR]}"
-
-
-def _field(record: Any, name: str) -> Any:
-    """A field of an example or prediction, None where it has none."""
-    get = getattr(record, "get", None)
-    return get(name) if callable(get) else getattr(record, name, None)
-
-
-def _texts(value: Any) -> list[str]:
-    values = [value] if isinstance(value, str) else value if isinstance(value, list | tuple) else []
-    return [text for text in values if isinstance(text, str) and text.strip()]

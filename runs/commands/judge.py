@@ -115,7 +115,9 @@ def show_judged(judged: "Judged", judge: str, console: "Console") -> None:
 
 def is_embedded(label: str) -> bool:
     """Whether a label is the embedded LM's."""
-    return label.partition("/")[0] == "embedded"
+    from ..local_lm.lm import PROVIDER
+
+    return label.partition("/")[0] == PROVIDER
 
 
 def _spec(label: str, api_base: str | None) -> str:

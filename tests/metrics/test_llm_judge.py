@@ -192,6 +192,11 @@ class TestAsAPlainMetric:
         assert (judge(EXAMPLE, prediction), prediction.judge_failed) == (0.0, False)
         assert not engine.prompts
 
+    def test_a_number_is_an_answer(self, judge_of):
+        judge, engine = judge_of(by_gold)
+        assert judge(dspy.Example(question="When?", answers=[1931]), dspy.Prediction(answer=1931)) == 1.0
+        assert engine.prompts[0][1]["prediction"] == "1931"
+
     def test_an_abstention_is_wrong(self, judge_of):
         judge, _ = judge_of(says("right"))
         assert judge(EXAMPLE, dspy.Prediction(answer="Ana Kell", abstained=True)) == 0.0

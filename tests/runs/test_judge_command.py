@@ -2,6 +2,11 @@
 
 import json
 import logging
+import signal
+import subprocess
+import sys
+import time
+from functools import partial
 
 import pytest
 
@@ -204,3 +209,35 @@ def test_no_key_is_written(make_run, judge, lm_stub, monkeypatch):
     assert judge(*options)[0] == 0
     assert all("very-secret" not in file.read_text() for file in folder.path.iterdir())
     assert json.loads((folder.path / "verdicts.jsonl").read_text().splitlines()[0])["verdict"] == "right"
+
+
+def test_a_reply_from_the_cache_costs_nothing_and_says_so(make_run, judge, lm_stub):
+    lm_stub.reply = reply("right")
+    folder = make_run()
+    options = ("--judge-lm", "openai/local-model", "--judge-api-base", lm_stub.root)
+    judge(*options)
+    (folder.path / "verdicts.jsonl").unlink()
+    assert "Judged now 2, kept from before 0; the judge's own cost $0.0000, 0 prompt" in judge(*options)[1]
+    assert len(lm_stub.completions) == 2
+    assert all(found.cached for found in folder.verdicts().values())
+
+
+def test_ctrl_c_in_a_real_process_keeps_what_was_said(make_run, judge, lm_stub):
+    lm_stub.reply, lm_stub.hang = reply("right"), 0.3
+    folder = make_run(answers=[f"Answer {number}" for number in range(8)])
+    options = ("--judge-lm", "openai/local-model", "--judge-api-base", lm_stub.root, "--threads", "1")
+    command = [sys.executable, "-m", "executionrag.runs.cli", "judge", "run", *options]
+    heed = partial(signal.signal, signal.SIGINT, signal.SIG_DFL)  # a job in the background would ignore it
+    process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, preexec_fn=heed)
+    for _ in range(600):
+        if len(lm_stub.completions) >= 3:
+            break
+        time.sleep(0.05)
+    process.send_signal(signal.SIGINT)
+    out, err = process.communicate(timeout=20)
+    assert (process.returncode, out, err.splitlines()[-1]) == (130, "", "interrupted")
+    assert "Traceback" not in err
+    asked = len(lm_stub.completions)
+    assert len(folder.verdicts()) == asked < 8  # the one in flight was waited for
+    assert judge(*options)[0] == 0
+    assert (len(folder.verdicts()), len(lm_stub.completions)) == (8, 8)
