@@ -65,22 +65,30 @@ def start_judge(args: argparse.Namespace, answering: str, console: "Console", *,
 
     Args:
         args: The command's arguments.
-        answering: The label of the LM that answered, as the run's settings have it.
+        answering: The LM that answered, as the run's settings name it: a model string, or the embedded LM's label.
         console: Where the warning goes.
         cache: Whether DSPy keeps the judge's replies.
 
     Raises:
         UsageError: The name cannot be right.
-        UserError: The judge cannot be had or reached; or it is to be the answering LM, and its label does not tell
-            where that is.
+        UserError: The judge cannot be had or reached; or it is to be the answering LM, which is another embedded model
+            than the default.
     """
     named = args.judge_lm is not None
     if not named:
-        args = argparse.Namespace(**vars(args) | {"judge_lm": _spec(answering, args.judge_api_base)})
-    backend = start_lm(args, console, cache=cache, role="judge")
-    if not named and backend.label != answering:
+        if not answering:
+            raise UserError("the run does not say which LM answered; name a judge with --judge-lm")
+        args = argparse.Namespace(**vars(args) | {"judge_lm": "local" if is_embedded(answering) else answering})
+    try:
+        backend = start_lm(args, console, cache=cache, role="judge")
+    except UserError as error:
+        if named:
+            raise
+        raise type(error)(f"{error} (the judge is the LM that answered, for --judge-lm names none)") from error
+    own = answering in (backend.label, args.judge_lm)
+    if not named and not own:
         raise UserError(f"the run's LM {answering} is not what was found ({backend.label}); {_NAME_ONE}")
-    if backend.label == answering:
+    if own:
         console.err.line(f"warning: {answering} judges its own answers; {_NAME_ONE}", "yellow")
     from ...metrics.llm_judge import LLMJudge
 
@@ -118,27 +126,3 @@ def is_embedded(label: str) -> bool:
     from ..local_lm.lm import PROVIDER
 
     return label.partition("/")[0] == PROVIDER
-
-
-def _spec(label: str, api_base: str | None) -> str:
-    """What to give as `--judge-lm` for the LM of that label.
-
-    Raises:
-        UserError: The label names a server's host and that is not where requests would go; answers must not be sent
-            elsewhere.
-    """
-    if not label:
-        raise UserError("the run does not say which LM answered; name a judge with --judge-lm")
-    if is_embedded(label):
-        return "local"
-    from urllib.parse import urlsplit
-
-    from ..backends import OPENAI_STYLE, final_base_url
-
-    prefix = label.partition("/")[0]
-    spec, at, host = label.rpartition("@")
-    if not at or (prefix not in OPENAI_STYLE and "." not in host):
-        return label
-    if urlsplit(final_base_url(prefix, api_base) or "").hostname != host:
-        raise UserError(f"the run's LM {spec} was at {host}: give its address with --judge-api-base, or {_NAME_ONE}")
-    return spec

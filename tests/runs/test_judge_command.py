@@ -48,7 +48,7 @@ def surroundings(monkeypatch, tmp_path):
 
 @pytest.fixture
 def make_run(tmp_path):
-    def make(lm="openai/local-model@127.0.0.1", answers=("Ana Kell", "Joren Pask")):
+    def make(lm="openai/local-model", answers=("Ana Kell", "Joren Pask")):
         ids = [f"q{number}" for number in range(len(answers))]
         folder = RunFolder.create(tmp_path / "run", {"lm": lm}, "digest", ids)
         with folder.appending():
@@ -89,7 +89,7 @@ def test_the_default_judge_is_the_answering_lm_with_a_warning(make_run, judge, l
     make_run()
     code, out, err = judge("--judge-api-base", lm_stub.root)
     assert code == 0
-    assert "warning: openai/local-model@127.0.0.1 judges its own answers; name another judge with --judge-lm" in err
+    assert "warning: openai/local-model judges its own answers; name another judge with --judge-lm" in err
     assert "LLM-Acc 1.000" in out
 
 
@@ -143,13 +143,13 @@ def test_a_judge_that_can_say_nothing_exits_with_1(make_run, judge, lm_stub):
     assert "LLM-Acc: none, for none of 2 answers could be judged" in out
 
 
-def test_answers_are_not_sent_to_another_server_than_the_runs(make_run, judge):
-    make_run(lm="openai/local-model@llm.example")
+def test_without_an_address_the_error_says_whose_lm_it_was(make_run, judge):
+    make_run()
     code, out, err = judge()
     assert (code, out) == (1, "")
     assert err == (
-        "error: the run's LM openai/local-model was at llm.example: give its address with --judge-api-base, or name "
-        "another judge with --judge-lm\n"
+        "error: --judge-lm openai/local-model has no API key: set OPENAI_API_KEY (the judge is the LM that answered, "
+        "for --judge-lm names none)\n"
     )
 
 
