@@ -6,9 +6,11 @@ what an LM wrote. The rules, held against every reply:
 - nothing disappears: an update that leaves an open item out changes nothing about it;
 - nothing is forgotten: support only grows, without duplicates, in order of arrival, on closed items too;
 - provenance is real: a passage id counts only if this question's search session returned it;
-- resolved needs at least one real supporting passage, retired a non-blank reason, else the item stays as it was;
+- resolved needs at least one real supporting passage, retired a non-blank reason, else the item stays open;
+- a value needs evidence too: without a real supporting passage, old or new, an item takes none, not even tentatively;
 - at most one item is active, and selecting one sets the other open items to pending;
-- closed stays closed, except that a resolved item may be retired with a reason;
+- closed stays closed, except that a resolved item may be retired with a reason; a new item may replace a closed one,
+  never an open one (it is then added as an item of its own);
 - ids are ours: stable, never reused, unknown ones refused; at most `max_items` items in all.
 """
 
@@ -35,8 +37,9 @@ _TEXT, _SHORT = 300, 160
 class Requirement(BaseModel):
     """One fact that the answer needs.
 
-    `answer` is the short value found, tentative while the item is open; `support` holds passage ids in order of
-    arrival; `needs` the ids of items whose values the text uses; `replaces` the item that this one took over from.
+    `answer` is the short value found, tentative while the item is open, never without support; `support` holds passage
+    ids in order of arrival; `needs` the ids of items whose values the text uses; `replaces` the closed item that this
+    one took over from.
     """
 
     model_config = ConfigDict(frozen=True)
@@ -134,8 +137,8 @@ class Register(BaseModel):
             ours[f"R{number}"] = item.id
             support, unknown = _known(proposal.support, resolve, item.id)
             refused += unknown
-            # A value that no real passage states is a guess of the LM's, not a tentative finding.
-            answer = one_line(proposal.answer, _SHORT) if support else ""
+            answer, refusal = _supported(item.id, proposal.answer, support)
+            refused += refusal
             register = register._replace(item.model_copy(update={"support": support, "answer": answer}))
         first = next(iter(register.candidates()), None)
         register = register.select(first.id).register_after if first else register
@@ -171,6 +174,9 @@ class Register(BaseModel):
             replaced = register.find(addition.replaces) if addition.replaces else None
             if addition.replaces and not replaced:
                 refused.append(f"replacing {one_line(addition.replaces, 40)}: no such item")
+            elif replaced and replaced.is_open:
+                refused.append(f"replacing {replaced.id}: it is still open")
+                replaced = None
             register, refusal = register._add(addition.text, addition.needs, replaced)
             if refusal:
                 refused.append(refusal)
@@ -214,18 +220,27 @@ def _known(written: Sequence[str], resolve: ResolvePassage, item_id: str) -> tup
     return tuple(found), refused
 
 
+def _supported(item_id: str, written: str, support: Sequence[str]) -> tuple[str, list[str]]:
+    """The value that an LM wrote, blank and refused where no real passage stands behind it: that is a guess."""
+    answer = one_line(written, _SHORT)
+    if answer and not support:
+        return "", [f"answer of {item_id}: no supporting passage"]
+    return answer, []
+
+
 def _updated(item: Requirement, update: ItemUpdate, resolve: ResolvePassage) -> tuple[Requirement, list[str]]:
     """One item after one update, with what the rules refused of it."""
     real, refused = _known(update.support, resolve, item.id)
     support = tuple(dict.fromkeys((*item.support, *real)))
-    answer, note = one_line(update.answer, _SHORT), one_line(update.note, _TEXT)
-    reason = one_line(update.reason, _TEXT)
+    note, reason = one_line(update.note, _TEXT), one_line(update.reason, _TEXT)
     if not item.is_open:
         if item.status == "resolved" and update.status == "retired" and reason:
             return item.model_copy(update={"status": "retired", "reason": reason, "support": support}), refused
         return item.model_copy(update={"support": support}), refused
     if update.status == "retired" and not reason:
         return item, [*refused, f"retiring {item.id}: no reason given"]
+    answer, refusal = _supported(item.id, update.answer, support)
+    refused += refusal
     changes: dict[str, object] = {"support": support}
     if note:
         changes["note"] = note

@@ -76,11 +76,13 @@ def check_state(register):
         assert set(item.support) <= REAL
         assert len(set(item.support)) == len(item.support)
         assert item.status != "resolved" or item.support
+        assert not item.answer or item.support
         assert item.status != "retired" or item.reason.strip()
         assert item.status == "retired" or not item.reason
         earlier = {other.id for other in items[:place]}
         assert set(item.needs) <= earlier
         assert item.replaces is None or item.replaces in earlier
+        assert item.replaces is None or not register.get(item.replaces).is_open
         assert item.text.strip()
         for text in (item.text, item.note, item.answer, item.reason):
             assert "\n" not in text

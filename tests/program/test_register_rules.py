@@ -45,8 +45,9 @@ class TestInitialise:
         assert transition.refused == ("support of R1: P9 was never returned",)
 
     def test_a_value_that_no_real_passage_states_is_dropped(self):
-        item = Register().initialize([ProposedRequirement(text="Who?", support=["P9"], answer="Ana")], resolve)
-        assert item.register_after.items[0].answer == ""
+        transition = Register().initialize([ProposedRequirement(text="Who?", support=["P9"], answer="Ana")], resolve)
+        assert transition.register_after.items[0].answer == ""
+        assert transition.refused == ("support of R1: P9 was never returned", "answer of R1: no supporting passage")
 
     def test_needs_are_the_earlier_items_that_are_named_in_needs_or_text(self):
         proposals = [
@@ -76,7 +77,7 @@ class TestInitialise:
 class TestNothingDisappears:
     def test_an_update_that_leaves_an_item_out_changes_nothing_about_it(self):
         register = started()
-        after = updated(register, {"id": "R1", "note": "half known", "answer": "Ana"}).register_after
+        after = updated(register, {"id": "R1", "note": "half known", "answer": "Ana", "support": ["P1"]}).register_after
         assert after.get("R2") == register.get("R2")
 
     def test_an_empty_update_changes_nothing(self):
@@ -85,7 +86,9 @@ class TestNothingDisappears:
         assert updated(register).refused == ()
 
     def test_an_update_with_blank_fields_keeps_answer_and_note(self):
-        register = updated(started(), {"id": "R1", "answer": "Ana", "note": "half known"}).register_after
+        register = updated(
+            started(), {"id": "R1", "answer": "Ana", "note": "half known", "support": ["P1"]}
+        ).register_after
         after = updated(register, {"id": "R1", "answer": "", "note": "", "status": "open"}).register_after
         assert (after.get("R1").answer, after.get("R1").note) == ("Ana", "half known")
 
@@ -117,13 +120,34 @@ class TestProvenanceIsReal:
 
 class TestResolvedNeedsEvidence:
     @pytest.mark.parametrize("support", [[], ["P9"]])
-    def test_without_a_real_passage_the_item_stays_open_with_note_and_tentative_value(self, support):
+    def test_without_a_real_passage_the_item_stays_open_with_its_note_and_without_a_value(self, support):
         transition = updated(
             started(), {"id": "R1", "status": "resolved", "answer": "Ana", "note": "as I recall", "support": support}
         )
         item = transition.register_after.get("R1")
-        assert (item.status, item.answer, item.note, item.support) == ("active", "Ana", "as I recall", ())
-        assert "resolving R1: no supporting passage" in transition.refused
+        assert (item.status, item.answer, item.note, item.support) == ("active", "", "as I recall", ())
+        assert transition.refused[-2:] == (
+            "answer of R1: no supporting passage",
+            "resolving R1: no supporting passage",
+        )
+
+    @pytest.mark.parametrize("status", ["open", "resolved"])
+    def test_a_value_without_support_is_not_kept_and_makes_no_other_item_ready(self, status):
+        transition = updated(started(), {"id": "R1", "status": status, "answer": "Ana", "support": ["P9"]})
+        assert transition.register_after == started()
+        assert [item.id for item in transition.register_after.candidates()] == ["R1"]
+
+    def test_a_tentative_value_stands_on_new_support_and_on_support_recorded_earlier(self):
+        new = updated(started(), {"id": "R1", "answer": "Ana", "support": ["P1"]})
+        assert (new.register_after.get("R1").answer, new.refused) == ("Ana", ())
+        old = updated(new.register_after, {"id": "R1", "answer": "Ana Kell"})
+        assert (old.register_after.get("R1").answer, old.refused) == ("Ana Kell", ())
+
+    def test_an_item_that_is_retired_keeps_no_value_without_support(self):
+        transition = updated(started(), {"id": "R1", "status": "retired", "reason": "not found", "answer": "Ana"})
+        item = transition.register_after.get("R1")
+        assert (item.status, item.reason, item.answer) == ("retired", "not found", "")
+        assert transition.refused == ("answer of R1: no supporting passage",)
 
     def test_support_recorded_earlier_suffices(self):
         register = updated(started(), {"id": "R1", "support": ["P1"]}).register_after
@@ -205,9 +229,28 @@ class TestClosedStaysClosed:
         assert updated(retired(), {"id": "R1", "status": "retired", "reason": "other"}).register_after == retired()
 
     def test_a_new_item_may_replace_a_closed_one(self):
-        after = updated(resolved(), new=[NewRequirement(text="Who wrote the score?", replaces="r1")]).register_after
+        transition = updated(resolved(), new=[NewRequirement(text="Who wrote the score?", replaces="r1")])
+        after = transition.register_after
+        assert transition.refused == ()
         assert (after.items[-1].id, after.items[-1].replaces) == ("R3", "R1")
         assert after.get("R1") == resolved().get("R1")
+
+    @pytest.mark.parametrize("replaces", ["R1", "R2"])
+    def test_an_open_item_is_not_replaced_and_the_new_one_is_an_item_of_its_own(self, replaces):
+        transition = updated(started(), new=[NewRequirement(text="Who wrote the score?", replaces=replaces)])
+        after = transition.register_after
+        assert transition.refused == (f"replacing {replaces}: it is still open",)
+        assert (after.items[-1].id, after.items[-1].replaces, after.items[-1].status) == ("R3", None, "pending")
+        assert after.items[:2] == started().items
+
+    def test_an_item_that_the_same_reply_retires_may_be_replaced_in_it(self):
+        transition = updated(
+            started(),
+            {"id": "R1", "status": "retired", "reason": "it is a novel"},
+            new=[NewRequirement(text="Who wrote it?", replaces="R1"), NewRequirement(text="When?", replaces="R3")],
+        )
+        assert [item.replaces for item in transition.register_after.items[2:]] == ["R1", None]
+        assert transition.refused == ("replacing R3: it is still open",)
 
     def test_one_reply_that_resolves_and_then_reopens_leaves_it_resolved(self):
         after = updated(
@@ -249,7 +292,7 @@ class TestReadiness:
     def test_an_item_is_ready_when_what_it_needs_is_closed_or_has_a_tentative_value(self):
         register = started("Who?", "Where was R1 born?", "How far is R2?")
         assert [item.id for item in register.candidates()] == ["R1"]
-        tentative = updated(register, {"id": "R1", "answer": "Ana"}).register_after
+        tentative = updated(register, {"id": "R1", "answer": "Ana", "support": ["P1"]}).register_after
         assert [item.id for item in tentative.candidates()] == ["R1", "R2"]
         closed = updated(register, {"id": "R1", "status": "retired", "reason": "not needed"}).register_after
         assert [item.id for item in closed.candidates()] == ["R2"]
@@ -261,7 +304,9 @@ class TestReadiness:
 
 
 def test_text_of_an_lm_is_kept_on_one_line_and_cut():
-    after = updated(started(), {"id": "R1", "note": "a\nb\t c " + "x" * 1000, "answer": "y" * 1000}).register_after
+    after = updated(
+        started(), {"id": "R1", "note": "a\nb\t c " + "x" * 1000, "answer": "y" * 1000, "support": ["P1"]}
+    ).register_after
     item = after.get("R1")
     assert item.note.startswith("a b c xxx")
     assert (len(item.note), len(item.answer)) == (300, 160)
