@@ -13,18 +13,19 @@ class Cell:
 
     Attributes:
         text: The value, or "–" where there is none.
-        detail: Its interval and n, or the like; small on the page.
+        details: Its interval and n, or the like; small lines under it on the page.
         few: Whether there are too few questions to conclude from it.
     """
 
     text: str
-    detail: str = ""
+    details: tuple[str, ...] = ()
     few: bool = False
 
     @property
     def line(self) -> str:
         """The cell on one line."""
-        return " ".join(part for part in (self.text, self.detail, f"({FEW})" if self.few else "") if part)
+        said = " ".join(part for part in (self.text, "; ".join(self.details)) if part)
+        return f"{said} ({FEW})" if self.few else said
 
 
 @dataclass(frozen=True)
