@@ -36,9 +36,9 @@ class StepUsage(BaseModel):
 class Usage(BaseModel):
     """The calls of one question, in all and by step.
 
-    `prompt_tokens` and `completion_tokens` are billed: what providers reported for calls that were made. The logical ones
-    count replies from the cache too, as if they had been made. `cost` in USD is None ("unknown") as soon as one call
-    that was made has no price. `context_tokens` is what the budget counted, under the tokenizer named beside it.
+    `prompt_tokens` and `completion_tokens` are billed: what providers reported for calls that were made. The logical
+    ones count replies from the cache too, as if they had been made. `cost` in USD is None ("unknown") as soon as one
+    call that was made has no price. `context_tokens` is what the budget counted, under the tokenizer named beside it.
     `retrieved_tokens` are those of the distinct texts that searches and reads showed; `retrieved_tokens_arag` follows
     A-RAG's count: what each search showed, repeats included, and each passage the first time that it is read.
     """
