@@ -4,10 +4,11 @@ import argparse
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from ...errors import UsageError
+from ...errors import UsageError, UserError
 from .options import check_place, count
 
 if TYPE_CHECKING:
+    from ...metrics.summary import Summary
     from ..output import Console
 
 
@@ -17,7 +18,7 @@ def add_parser(commands: Any, common: argparse.ArgumentParser) -> None:
         "report",
         parents=[common],
         help="show a run, or several side by side, as a page and as Markdown",
-        description="Print the scores, and write a self-contained HTML page (scores, failures, evidence, efficiency, and "
+        description="Print the scores, and write a self-contained HTML page (scores, failures, evidence, efficiency, "
         "a replay of every question) and a Markdown summary.",
     )
     parser.set_defaults(run=run)
@@ -45,6 +46,8 @@ def run(args: argparse.Namespace, console: "Console") -> int:
     from ..story import write_page
 
     report = build_report(folders)
+    for folder, summary in zip(folders, report.summaries, strict=True):
+        _keep_summary(folder / "summary.json", summary, console)
     console.out.block("\n".join(plain_table(report.scores)))
     for note in report.scores.notes:
         console.out.entry("", note, style="dim")
@@ -59,6 +62,16 @@ def run(args: argparse.Namespace, console: "Console") -> int:
         write_page(markdown, render_markdown(report))
         console.out.line(f"Markdown: {markdown}")
     return 0
+
+
+def _keep_summary(place: Path, summary: "Summary", console: "Console") -> None:
+    """Write a run's summary beside its records; a folder that cannot be written to is still reported."""
+    from ..story import write_page
+
+    try:
+        write_page(place, summary.model_dump_json(indent=1) + "\n")
+    except UserError as error:
+        console.err.line(f"warning: {error}", "yellow")
 
 
 def _places(folders: list[Path], html: str | None, markdown: str | None) -> tuple[Path | None, Path | None]:

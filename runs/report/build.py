@@ -8,7 +8,7 @@ from .page import Report
 from .replay import PassageStore, list_row, question_json
 from .sections import sections
 from .settings import settings_section
-from .summaries import RunSummary, summarized
+from .summaries import RunSummary, prefix, summarized
 
 
 def build_report(folders: Sequence[Path]) -> Report:
@@ -32,6 +32,7 @@ def build_report(folders: Sequence[Path]) -> Report:
         sections=(settings_section(runs), *sections(runs)),
         footer="Every figure is computed from the records and verdicts of the run folder.",
         runs=tuple(one.name for one in runs),
+        summaries=tuple(one.summary for one in runs),
         rows=rows,
         questions=questions,
         passages=store.rows,
@@ -67,21 +68,22 @@ def _warnings(runs: Sequence[RunSummary]) -> tuple[str, ...]:
     """What makes figures doubtful."""
     said = []
     for one in runs:
-        run, prefix = one.run, f"{one.name}: " if len(runs) > 1 else ""
+        run, named = one.run, prefix(runs, one)
         finished, asked = len(run.records), len(run.folder.question_ids)
         failed = sum(score.failed for score in run.scores)
         if failed:
             said.append(
-                f"{prefix}{failed} of {finished} questions failed for technical reasons; they count as not right, and "
+                f"{named}{failed} of {finished} questions failed for technical reasons; they count as not right, and "
                 "an outage reads as wrong answers."
             )
         if finished < asked:
-            said.append(f"{prefix}{asked - finished} of {asked} questions are not finished yet.")
+            said.append(f"{named}{asked - finished} of {asked} questions are not finished yet.")
         unjudged = sum(score.right is None for score in run.scores)
         if unjudged:
-            said.append(f"{prefix}{unjudged} answers could not be judged; they are left out of LLM-Acc.")
+            answers = "answer" if unjudged == 1 else "answers"
+            said.append(f"{named}{unjudged} {answers} could not be judged; left out of LLM-Acc.")
         if len(run.judges) > 1:
-            said.append(f"{prefix}its verdicts come from several judges: {', '.join(run.judges)}.")
+            said.append(f"{named}its verdicts come from several judges: {', '.join(run.judges)}.")
     if len({one.run.wrong_is for one in runs}) > 1:
         said.append("The runs are not judged alike: what is wrong differs between them.")
     benchmarks = {(one.run.settings.get("benchmark"), one.run.settings.get("benchmark_digest")) for one in runs}

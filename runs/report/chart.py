@@ -6,11 +6,12 @@ conclude from. The markup is a template with autoescape, for labels come from be
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from itertools import pairwise
 
-_WIDTH, _HEIGHT = 680.0, 330.0
+_WIDTH, _HEIGHT = 560.0, 320.0
 _LEFT, _RIGHT, _TOP, _BOTTOM = 56.0, 16.0, 20.0, 58.0
 _SHAPES = 4
-_APART = 26.0  # pixels between the points of several series at one tick
+_APART = 34.0  # pixels between the points of several series at one tick, where there is room
 
 
 @dataclass(frozen=True)
@@ -124,9 +125,12 @@ def draw(chart: Chart) -> Drawing:
     def up(y: float) -> float:
         return round(bottom - min(max(y, 0.0), 1.0) * (bottom - top), 1)
 
+    places = sorted(across(x) for x, _ in chart.ticks)
+    room = min((b - a for a, b in pairwise(places)), default=right - left)
+    apart = min(_APART, room / (len(chart.series) + 0.5))
     lines = []
     for number, series in enumerate(chart.series):
-        shift = (number - (len(chart.series) - 1) / 2) * _APART if chart.apart else 0.0
+        shift = (number - (len(chart.series) - 1) / 2) * apart if chart.apart else 0.0
         marks = [_mark(point, across(point.x) + shift, up, series.name) for point in series.points]
         path = " ".join(f"{'L' if place else 'M'}{mark.x:g} {mark.y:g}" for place, mark in enumerate(marks))
         joined = path if chart.joined and len(marks) > 1 else ""

@@ -142,14 +142,14 @@ def _amount(amount: Amount, form: str) -> Cell:
     if mean is None:
         return NONE
     median = "" if amount.median is None else f"median {amount.median:{form}}, "
-    details = (f"[{mean.low:{form}}, {mean.high:{form}}] n {mean.n:,}", f"{median}total {amount.total:{form}}")
+    details = (f"[{mean.low:{form}}, {mean.high:{form}}] n {mean.n:,}", f"{median}total {amount.total:,.0f}")
     return Cell(f"{mean.value:{form}}", details, mean.few)
 
 
 def _cost(cost: Cost) -> Cell:
     mean = cost.mean
     if mean is None:
-        return Cell("unknown", (f"of n {cost.unknown:,}",)) if cost.unknown else NONE
+        return Cell("unknown", (f"for all n {cost.unknown:,}",)) if cost.unknown else NONE
     details = [f"mean {mean.value:.5f} [{mean.low:.5f}, {mean.high:.5f}] n {mean.n:,}{f' ({FEW})' if mean.few else ''}"]
     if cost.unknown:
         details.append(f"known of it {cost.known:.4f}; unknown for {cost.unknown:,}")

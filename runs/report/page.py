@@ -14,6 +14,7 @@ from functools import cached_property
 from importlib.resources import files
 from typing import Any
 
+from ...metrics.summary import Summary
 from ..plain_text import clean
 from .chart import Chart, Drawing, draw
 from .table import FEW, Table, escaped, markdown_table
@@ -46,6 +47,7 @@ class Report:
         sections: The tables and charts.
         footer: Last line.
         runs: Names of the runs.
+        summaries: What each of them came to.
         rows: The list of questions (`replay.list_row`).
         questions: What each of them shows when opened (`replay.question_json`), in the same order.
         passages: Id, title and text of every passage that they refer to by number.
@@ -57,6 +59,7 @@ class Report:
     sections: tuple[Section, ...]
     footer: str
     runs: tuple[str, ...]
+    summaries: tuple[Summary, ...]
     rows: Sequence[list[Any]]
     questions: Sequence[dict[str, Any]]
     passages: Sequence[tuple[str, str, str]]

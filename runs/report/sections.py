@@ -7,7 +7,7 @@ from ..answered import stop_in_words
 from .efficiency import efficiency_section, tokens_section
 from .evidence import evidence_section
 from .page import Section
-from .summaries import NONE, RunSummary, count_cell, error_cell, estimate_cell, failed_notes, share_cell
+from .summaries import NONE, RunSummary, count_cell, error_cell, estimate_cell, failed_notes, prefix, share_cell
 from .table import Cell, Table
 
 _Runs = Sequence[RunSummary]
@@ -71,7 +71,7 @@ def failures_section(runs: _Runs) -> Section:
         for name, cell, shown in _failure_rows(runs)
     )
     notes = (
-        *(f"{one.name}: wrong means {one.run.wrong_is}." for one in runs),
+        *(f"{prefix(runs, one)}Wrong means: {one.run.wrong_is}." for one in runs),
         "A category is the first that fits. A false resolution (a requirement resolved without a gold passage in its "
         "support) makes a Reasoning Error; only a register can show one, so the two categories that it moves are given "
         "without that clause too. It is an upper bound. Wrong with unretrieved gold is blind to the register.",
@@ -166,9 +166,7 @@ def _gold_notes(runs: _Runs) -> tuple[str, ...]:
     said = []
     for one in runs:
         summary = one.summary
+        mapped = f"{summary.gold_mapped:,} of {summary.gold_passages:,} gold passages are mapped to the corpus"
         without = f"; {summary.without_gold:,} questions have none" if summary.without_gold else ""
-        said.append(
-            f"{one.name}: {summary.gold_mapped:,} of {summary.gold_passages:,} gold passages are mapped to the corpus"
-            f"{without}."
-        )
+        said.append(f"{prefix(runs, one)}{mapped}{without}.")
     return tuple(said)

@@ -53,17 +53,24 @@ def count_cell(share: Share) -> Cell:
 
 def error_cell(error: ErrorShare) -> Cell:
     """A count of wrong answers, as a share of the questions and of the wrong answers."""
-    lines = [_share_line(error.of_questions, " questions", marked=True)]
-    if error.of_errors is not None and error.of_errors.n:
-        lines.append(_share_line(error.of_errors, " wrong", marked=True))
-    return Cell(f"{error.of_questions.count:,}", tuple(lines))
+    asked, wrong = error.of_questions, error.of_errors
+    few = bool(asked.estimate and asked.estimate.few)
+    lines = [_share_line(asked, "")]
+    if wrong is not None and wrong.n:
+        lines.append(_share_line(wrong, " wrong", marked=not few))
+    return Cell(f"{asked.count:,}", tuple(lines), few)
+
+
+def prefix(runs: Sequence[RunSummary], one: RunSummary) -> str:
+    """How a note on one run begins: with its name where there are several."""
+    return f"{one.name}: " if len(runs) > 1 else ""
 
 
 def failed_notes(runs: Sequence[RunSummary]) -> tuple[str, ...]:
     """What stands beside figures where questions failed."""
-    groups = [(one.name, one.summary.overall) for one in runs]
+    groups = [(prefix(runs, one), one.summary.overall) for one in runs]
     return tuple(
-        f"{name}: {group.failed:,} of {group.n:,} questions failed; they count as not right."
+        f"{name}{group.failed:,} of {group.n:,} questions failed; they count as not right."
         for name, group in groups
         if group.failed
     )
