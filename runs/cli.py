@@ -1,4 +1,4 @@
-"""The command line: `executionrag index | ask | judge | report | failures | doctor | demo`.
+"""The command line: `executionrag index | ask | evaluate | judge | failures | report | doctor | demo`.
 
 Exit codes: 0 done; 1 failed; 2 called wrongly; 130 interrupted. What goes wrong is one line on stderr; `--debug` adds
 the traceback. Nothing heavy is imported here: `--help` answers at once, and each command imports what it needs.

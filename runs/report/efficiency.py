@@ -33,7 +33,8 @@ def tokens_section(runs: Sequence[RunSummary]) -> Section:
     title = "Accuracy against retrieved tokens"
     counted = [one for one in runs if any(token_bin.high for token_bin in one.summary.by_retrieved_tokens)]
     if not counted:
-        return Section("tokens", title, (), notes=("Retrieved tokens were not counted in these records.",))
+        note = "No retrieved tokens are counted in these records, or no answer is judged."
+        return Section("tokens", title, (), notes=(note,))
     series = tuple(
         Series(
             one.name,
