@@ -73,7 +73,6 @@ class Report:
 def render_html(report: Report) -> str:
     """The page."""
     import jinja2
-    from markupsafe import Markup
 
     # No file-system loader: the templates are package data, wherever the package is installed.
     folder = files("executionrag.runs.report") / "templates"
@@ -94,12 +93,12 @@ def render_html(report: Report) -> str:
     page: str = environment.get_template("report.html").render(
         report=report,
         few=FEW,
-        css=Markup(source("report.css")),
-        js=Markup(script),
-        script_hash=Markup(f"sha256-{digest}"),
-        data_list=Markup(script_json({"runs": report.runs, "rows": report.rows})),
-        data_questions=Markup("\n".join(script_json(question) for question in report.questions)),
-        data_passages=Markup("\n".join(script_json(passage) for passage in report.passages)),
+        css=source("report.css"),
+        js=script,
+        script_hash=f"sha256-{digest}",
+        data_list=script_json({"runs": report.runs, "rows": report.rows}),
+        data_questions="\n".join(script_json(question) for question in report.questions),
+        data_passages="\n".join(script_json(passage) for passage in report.passages),
     )
     return page
 

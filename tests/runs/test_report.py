@@ -365,37 +365,3 @@ def test_the_command_prints_scores_and_writes_page_markdown_and_summary(tmp_path
 def test_several_runs_without_a_place_are_refused_in_one_line(run, capsys):
     assert main(["report", str(run), str(run)]) == 2
     assert "--html FILE" in capsys.readouterr().err
-
-
-def test_a_thousand_long_questions_stay_under_30_megabytes(tmp_path):
-    """Fifteen loops each, five new passages a loop out of a corpus of 12,000 of MuSiQue's length."""
-    texts = {
-        f"p{n}": (f"Title number {n}", f"Passage {n} " + "of ordinary length, as encyclopaedias have it. " * 12)
-        for n in range(12_000)
-    }
-    records = []
-    for n in range(1_000):
-        steps, ids = [], []
-        for loop in range(16):
-            new = [f"p{(n * 80 + loop * 5 + rank) % 12_000}" for rank in range(5)]
-            ids += new
-            query = f"a query of loop {loop} that is about as long as queries of language models are"
-            hits = tuple(
-                Found(alias=f"P{len(ids) - 5 + rank}", passage_id=one, title=texts[one][0], rank=rank, score=0.5)
-                for rank, one in enumerate(new, start=1)
-            )
-            item = Requirement(
-                id=f"R{loop % 4 + 1}",
-                text=f"Who founded the institution that the requirement of loop {loop} speaks of?",
-                status="active",
-                note="The passages name two candidates, and the one that the question means is not told apart yet.",
-                support=tuple(new[:2]),
-            )
-            steps += [
-                SearchStep(loop=loop, target=f"R{loop % 4 + 1}", tool="semantic_search", query=query, found=hits),
-                RegisterStep(loop=loop, cause="update", changed=(item,), shown="shown " * 60),
-            ]
-        records.append(record(f"3hop__{n}_{n * 7}", ids=tuple(ids), trajectory=tuple(steps)))
-    page = render_html(build_report([make_run(tmp_path / "long", records, texts=texts)]))
-    assert len(page.encode("utf-8")) < 30_000_000
-    assert page.count("Passage 77 of ordinary length") == 1
