@@ -6,7 +6,6 @@ going to be used. Mistakes that can be seen without a request (a bare name, a mi
 refused at once.
 """
 
-import ipaddress
 import logging
 import os
 import re
@@ -18,7 +17,8 @@ from urllib.parse import urlsplit
 
 import dspy
 
-from ..errors import UsageError, UserError
+from ..errors import UsageError
+from .api_keys import OPENAI_STYLE, OTHER_NATIVE, find_key
 from .lm_errors import explain_lm_error as explain_lm_error
 from .local_lm.lm import LONGEST_REPLY, local_lm, local_server
 from .local_lm.lm import PROVIDER as EMBEDDED_PROVIDER
@@ -27,24 +27,6 @@ from .preflight import check_lm as check_lm
 
 logger = logging.getLogger(__name__)
 
-# Providers whose OpenAI-compatible API DSPy's native engine speaks, with the variables that it reads their key from.
-OPENAI_STYLE: dict[str, tuple[str, ...]] = {
-    "openai": ("OPENAI_API_KEY",),
-    "groq": ("GROQ_API_KEY",),
-    "openrouter": ("OPENROUTER_API_KEY",),
-    "deepseek": ("DEEPSEEK_API_KEY",),
-    "xai": ("XAI_API_KEY",),
-    "moonshot": ("MOONSHOTAI_API_KEY", "MOONSHOT_API_KEY"),
-    "ollama": (),
-    "ollama_chat": (),
-    "hosted_vllm": (),
-}
-# Native too, with addresses and protocols of their own.
-_OTHER_NATIVE: dict[str, tuple[str, ...]] = {
-    "anthropic": ("ANTHROPIC_API_KEY",),
-    "gemini": ("GEMINI_API_KEY", "GOOGLE_API_KEY"),
-    "azure": ("AZURE_OPENAI_API_KEY",),
-}
 _SERVER_DEFAULTS = {
     "ollama": "http://localhost:11434/v1",
     "ollama_chat": "http://localhost:11434/v1",
@@ -54,8 +36,6 @@ _ENDPOINT = re.compile(r"/(?:chat/completions|completions|responses|models)$")
 _VERSION = re.compile(r"v\d+\w*")
 # DSPy's lower bound for the reply of OpenAI's reasoning models, which also fix their temperature.
 _REASONING_MAX_TOKENS = 16_000
-# A server on this machine is asked for a key by the client library only; any word does.
-_DUMMY_KEY = "local"
 
 
 @dataclass(frozen=True)
@@ -67,7 +47,8 @@ class Backend:
         lm: The LM.
         adapter: The adapter to configure with it; None leaves DSPy's default.
         base_url: The address that requests go to; None is the provider's own.
-        context_window: Longest prompt and reply together, in tokens, where it is known beforehand.
+        context_window: Longest prompt and reply together, in tokens, where it is known: beforehand for the embedded LM,
+            of a server once it was checked (`check_lm`).
     """
 
     label: str
@@ -75,7 +56,7 @@ class Backend:
     adapter: dspy.Adapter | None = None
     base_url: str | None = None
     context_window: int | None = None
-    # Where the key comes from ("--api-key", a variable, "none needed"); never the key.
+    # Where the key comes from (an option, a variable, "none needed"); never the key.
     key_source: str = field(default="none needed")
 
 
@@ -98,7 +79,8 @@ def make_lm(
     Args:
         spec: `local`, `local:PATH.gguf`, or a DSPy model string such as `openai/gpt-4o-mini`.
         api_base: Address of an OpenAI-compatible server; `/v1` is added where it is missing.
-        api_key: The key; the provider's environment variable where None.
+        api_key: The key; where None the provider's environment variable, which a private or plain-http `api_base`
+            is not sent.
         label: The name for records and the response cache, which is blind to addresses. The default, the model string
             and the server's host, cannot tell apart two models that one host serves under one name.
         temperature: 0 is greedy. Not sent to OpenAI's reasoning models, which fix their own.
@@ -118,7 +100,10 @@ def make_lm(
         return _embedded(spec, api_base, temperature, max_tokens, cache, notify, progress)
     prefix = check_spec(spec, api_base)
     base_url = final_base_url(prefix, api_base)
-    key, key_source = _key(spec, prefix, base_url, api_key)
+    if without_userinfo(given := _given_base(prefix, api_base)) != given:
+        notify("The user name and password in the LM's address are left out: only an API key is sent (--api-key-env).")
+    chosen = bool(api_base and api_base.strip())
+    key, key_source = find_key(spec, prefix, base_url, api_key, chosen=chosen)
     options: dict[str, object] = {"num_retries": num_retries, "cache": cache}
     if base_url is not None:
         # The native engine by name: a base URL in the environment would otherwise send the call through LiteLLM.
@@ -156,7 +141,7 @@ def check_spec(spec: str, api_base: str | None = None) -> str:
         raise UsageError(f"--lm {spec} would load vLLM in this process: did you mean hosted_vllm/{name} --api-base URL")
     if prefix in {"llama_cpp", "llamacpp", "llama.cpp", "llama-cpp"}:
         raise UsageError(f"--lm {spec}: for llama.cpp's server use openai/{name} --api-base http://localhost:8080/v1")
-    if prefix not in OPENAI_STYLE and prefix not in _OTHER_NATIVE and not _litellm_knows(prefix):
+    if prefix not in OPENAI_STYLE and prefix not in OTHER_NATIVE and not _litellm_knows(prefix):
         raise UsageError(
             f"--lm {spec}: there is no provider {prefix!r}; for a server that serves {spec} "
             f"use hosted_vllm/{spec} or openai/{spec} with --api-base"
@@ -168,7 +153,8 @@ def final_base_url(prefix: str, api_base: str | None) -> str | None:
     """The address that requests of a provider go to, in the form of the engine that DSPy uses for it.
 
     For OpenAI-style providers it ends in the API's version: `/v1` is added where there is none, and an endpoint's path
-    is cut off. Elsewhere only a trailing slash is dropped.
+    is cut off. Elsewhere only a trailing slash is dropped. A user name and password are left out: the engines do not
+    send them, and the address is shown.
 
     Args:
         prefix: The provider's prefix in the model string.
@@ -180,13 +166,19 @@ def final_base_url(prefix: str, api_base: str | None) -> str | None:
     Raises:
         UsageError: It is no http address.
     """
-    given = (api_base or "").strip() or _environment_base(prefix)
+    given = _given_base(prefix, api_base)
     if not given:
         return _SERVER_DEFAULTS.get(prefix)
-    url = given.rstrip("/")
-    parts = urlsplit(url)
-    if parts.scheme not in {"http", "https"} or not parts.hostname:
-        raise UsageError(f"the LM's address {given} is no http address: did you mean http://{given.split('://')[-1]}")
+    url = without_userinfo(given.rstrip("/"))
+    # In a message even what may be a path goes: a password can hold a slash.
+    shown = re.sub(r"(//|^)(?!.*//).*@", r"\1", given)
+    try:
+        parts = urlsplit(url)
+        usable = parts.scheme in {"http", "https"} and bool(parts.hostname) and (parts.port or 1) > 0
+    except ValueError as error:  # a bracket or a port that is none
+        raise UsageError(f"the LM's address {shown} cannot be read: it takes the form http://HOST:PORT/v1") from error
+    if not usable:
+        raise UsageError(f"the LM's address {shown} is no http address: did you mean http://{shown.split('://')[-1]}")
     if prefix not in OPENAI_STYLE:
         return url
     url = _ENDPOINT.sub("", url)
@@ -245,32 +237,14 @@ def _construct(
         return dspy.LM(spec, temperature=None, max_tokens=longest, **options)
 
 
-def _key(spec: str, prefix: str, base_url: str | None, api_key: str | None) -> tuple[str | None, str]:
-    """The key to pass on, where DSPy does not find it itself, and where it comes from."""
-    if api_key:
-        return api_key, "--api-key"
-    variables = OPENAI_STYLE.get(prefix, _OTHER_NATIVE.get(prefix))
-    if not variables:
-        return None, "none needed" if variables == () else "the provider's own"
-    for variable in variables:
-        if os.environ.get(variable):
-            return None, variable
-    if base_url is not None and is_private(base_url):
-        return _DUMMY_KEY, "none needed"
-    if prefix == "azure":
-        return None, "the provider's own"  # a signed-in account does as well
-    hint = " (to any word, where the server asks for none)" if base_url is not None else ""
-    raise UserError(f"--lm {spec} has no API key: set {' or '.join(variables)}{hint}")
+def without_userinfo(url: str) -> str:
+    """The address without the user name and password before its host."""
+    return re.sub(r"^([a-z][a-z0-9+.-]*://)?[^/?#]*@", r"\1", url, flags=re.IGNORECASE)
 
 
-def is_private(base_url: str) -> bool:
-    """Whether an address is this machine or its network, where servers rarely ask for a key."""
-    host = urlsplit(base_url).hostname or ""
-    try:
-        address = ipaddress.ip_address(host)
-    except ValueError:
-        return "." not in host or host.endswith((".local", ".internal", ".lan", ".localhost"))
-    return address.is_private or address.is_loopback
+def _given_base(prefix: str, api_base: str | None) -> str:
+    """The address as the person or else her environment gives it; blank for none."""
+    return (api_base or "").strip() or _environment_base(prefix) or ""
 
 
 def _environment_base(prefix: str) -> str | None:

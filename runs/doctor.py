@@ -21,12 +21,9 @@ from .local_lm import model_file
 from .local_lm.lm import PROVIDER as EMBEDDED_PROVIDER
 from .local_lm.model_download import Notify, Progress
 from .local_lm.server import check_gguf, import_runtime, thread_count
-from .preflight import complete_tiny, list_models, suggest
+from .preflight import LARGER_WINDOW, SMALL_WINDOW, complete_tiny, list_models, suggest
 
 logger = logging.getLogger(__name__)
-
-# Under this many tokens the evidence of a multi-hop question does not fit.
-_SMALL_WINDOW = 8_192
 
 
 @dataclass(frozen=True)
@@ -108,9 +105,10 @@ def _live(backend: Backend) -> Iterator[Finding]:
     yield _structured_output(backend)
     if window is None:
         yield Finding("context window", "not stated by the server")
-    elif window < _SMALL_WINDOW:
-        remedy = f"start the server with at least {_SMALL_WINDOW} tokens; longer prompts fail or are cut silently"
-        yield Finding("context window", f"{window} tokens", False, remedy)
+    elif window < SMALL_WINDOW:
+        yield Finding(
+            "context window", f"{window} tokens", False, f"at least {SMALL_WINDOW:,} are wanted: {LARGER_WINDOW}"
+        )
     else:
         yield Finding("context window", f"{window} tokens", True)
     yield Finding("reply cache", str(_reply_cache_folder()))

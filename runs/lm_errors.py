@@ -4,12 +4,16 @@ DSPy's errors name the cause by class; their messages are the provider's own and
 provider echoes are masked.
 """
 
+import http.client
+
 import dspy
 
 from ..errors import UserError
 from ..program.secrets import mask_keys
 
 _LONGEST_DETAIL = 300
+# How DSPy's transport says that something answered, but not as a web server does.
+_NO_HTTP = ("malformed", "closed connection before", "body bytes outstanding", "response head exceeded")
 
 
 def explain_lm_error(error: BaseException, *, base_url: str | None = None) -> str:
@@ -55,6 +59,8 @@ def explain_lm_error(error: BaseException, *, base_url: str | None = None) -> st
         case dspy.LMTransportError():
             if "timed out" in detail.lower() or "timeout" in detail.lower():
                 return f"{where} did not answer in time: is the server busy or stuck? ({detail})"
+            if any(sign in detail for sign in _NO_HTTP):
+                return f"{where} broke off or speaks no HTTP: are address and port right? ({detail})"
             return f"{where} cannot be reached: is the server running and the address right? ({detail})"
         case dspy.LMServerError():
             return f"{where} failed on its own side: try again later, or read the server's log ({detail})"
@@ -64,6 +70,10 @@ def explain_lm_error(error: BaseException, *, base_url: str | None = None) -> st
             return f"{where} does not support what was asked: {detail}"
         case dspy.LMError():
             return f"{where} failed: {detail}"
+        case http.client.HTTPException():
+            return (
+                f"{where} broke off or speaks no HTTP: are address and port right? ({type(error).__name__}: {detail})"
+            )
     return f"the LM call failed: {type(error).__name__}: {detail}"
 
 

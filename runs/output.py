@@ -235,6 +235,10 @@ class Console:
         if not self.quiet:
             self.err.entry("", text, style="dim")
 
+    def warn(self, text: str) -> None:
+        """Say on stderr, on one line and in quiet runs too, what may spoil the result."""
+        self.err.line(f"warning: {clean_line(text)}", "yellow")
+
     def fail(self, text: str) -> None:
         """Say on stderr, on one line, what went wrong."""
         self.err.line(f"error: {clean_line(text)}", "red")

@@ -5,6 +5,7 @@ such list, or the name is not on it, is a completion of a few tokens asked for.
 """
 
 import difflib
+import http.client
 import json
 import urllib.request
 from dataclasses import dataclass
@@ -14,6 +15,7 @@ from urllib.parse import urlsplit
 import dspy
 
 from ..errors import UserError
+from .api_keys import DUMMY_KEY
 from .lm_errors import explain_lm_error
 from .local_lm.lm import PROVIDER as EMBEDDED_PROVIDER
 
@@ -33,7 +35,15 @@ _NATIVE = {
 }
 _CONNECT_SECONDS = 5
 _READ_SECONDS = 15
+# Ollama reads a model's file into memory when it is first used.
+_LOAD_SECONDS = 120
 _PROBE_TOKENS = 16
+# Under this many tokens the evidence of a multi-hop question does not fit.
+SMALL_WINDOW = 8_192
+LARGER_WINDOW = (
+    "raise it where the server is started (Ollama, which cuts longer prompts silently: OLLAMA_CONTEXT_LENGTH=16384, or "
+    "num_ctx in the model's Modelfile; vLLM: --max-model-len; llama.cpp: --ctx-size)"
+)
 
 
 @dataclass(frozen=True)
@@ -55,22 +65,28 @@ class ModelList:
         return self.any_name or name in self.names or f"{name}:latest" in self.names
 
 
-def check_lm(lm: dspy.LM) -> None:
-    """Raise unless the LM is ready to answer; seconds at the most, and free wherever a model list is served.
+def check_lm(lm: dspy.LM) -> int | None:
+    """Raise unless the LM is ready to answer; free wherever a model list is served, and quick.
+
+    Only Ollama takes longer: its model is loaded, as the first question would, for only then it tells its window.
+
+    Returns:
+        The context window in tokens, where the server says it.
 
     Raises:
         UserError: It cannot be reached, refuses the key, or does not know the model; one line with the remedy.
     """
     prefix, _, name = lm.model.partition("/")
     if prefix == EMBEDDED_PROVIDER:
-        return  # it was loaded when it was made
+        return None  # it was loaded when it was made, and its window is known
     base_url = lm.kwargs.get("api_base")
     try:
         models = list_models(lm)
     except dspy.LMError as error:
-        raise UserError(explain_lm_error(error, base_url=base_url)) from error
+        raise UserError(_explained(lm, error)) from error
+    window = None if models is None else models.context_window
     if models is not None and models.has(name):
-        return
+        return window
     try:
         complete_tiny(lm)
     except Exception as error:
@@ -78,7 +94,16 @@ def check_lm(lm: dspy.LM) -> None:
         if unknown and models is not None and models.names:
             where = f" at {base_url}" if base_url else ""
             raise UserError(f"{lm.model} is not served{where}: {suggest(name, models)}") from error
-        raise UserError(explain_lm_error(error, base_url=base_url)) from error
+        raise UserError(_explained(lm, error)) from error
+    return window
+
+
+def _explained(lm: dspy.LM, error: BaseException) -> str:
+    """The failure in one line; a server that wants more than the dummy key gets its own remedy."""
+    base_url = lm.kwargs.get("api_base")
+    if isinstance(error, dspy.LMAuthError) and lm.kwargs.get("api_key") == DUMMY_KEY:
+        return f"{lm.model} at {base_url} asks for an API key: name the variable that holds it with --api-key-env"
+    return explain_lm_error(error, base_url=base_url)
 
 
 def list_models(lm: dspy.LM) -> ModelList | None:
@@ -115,7 +140,8 @@ def list_models(lm: dspy.LM) -> ModelList | None:
     return ModelList(
         names=tuple(sorted(entries)),
         any_name=owners == {"llamacpp"} and len(entries) == 1,
-        context_window=_window(raw) or _other_window(prefix, name, base_url),
+        context_window=_window(raw)
+        or _other_window(name, base_url, ollama=prefix in {"ollama", "ollama_chat"} or owners == {"library"}),
     )
 
 
@@ -150,33 +176,46 @@ def _raw(model: Any) -> dict[str, Any]:
 
 def _window(raw: dict[str, Any]) -> int | None:
     """The context window from a list entry: vLLM's, OpenRouter's or llama.cpp's spelling."""
-    meta = raw.get("meta") or {}
-    for value in (raw.get("max_model_len"), raw.get("context_length"), raw.get("context_window"), meta.get("n_ctx")):
-        if isinstance(value, int) and not isinstance(value, bool) and value > 0:
-            return value
-    return None
+    meta = raw.get("meta")
+    places = [raw.get("max_model_len"), raw.get("context_length"), raw.get("context_window")]
+    places.append(meta.get("n_ctx") if isinstance(meta, dict) else None)
+    return next(filter(None, map(_positive, places)), None)
 
 
-def _other_window(prefix: str, name: str, base_url: str | None) -> int | None:
+def _other_window(name: str, base_url: str | None, *, ollama: bool) -> int | None:
     """The context window from llama.cpp's `/props` or from Ollama's list of loaded models, beside their `/v1`."""
     if not base_url:
         return None
     parts = urlsplit(base_url)
     root = f"{parts.scheme}://{parts.netloc}"
-    if prefix in {"ollama", "ollama_chat"}:
-        loaded = _get_json(f"{root}/api/ps").get("models") or []
-        lengths = [entry.get("context_length") for entry in loaded if entry.get("name") in {name, f"{name}:latest"}]
-        return next((length for length in lengths if isinstance(length, int)), None)
-    value = (_get_json(f"{root}/props").get("default_generation_settings") or {}).get("n_ctx")
-    return value if isinstance(value, int) and value > 0 else None
+    if ollama:
+        # A request without a prompt only loads the model.
+        return _loaded_window(root, name) or (
+            _loaded_window(root, name) if _get_json(f"{root}/api/generate", {"model": name}) else None
+        )
+    settings = _get_json(f"{root}/props").get("default_generation_settings")
+    return _positive(settings.get("n_ctx")) if isinstance(settings, dict) else None
 
 
-def _get_json(url: str) -> dict[str, Any]:
+def _loaded_window(root: str, name: str) -> int | None:
+    loaded = _get_json(f"{root}/api/ps").get("models")
+    entries = [entry for entry in loaded if isinstance(entry, dict)] if isinstance(loaded, list) else []
+    lengths = [entry.get("context_length") for entry in entries if entry.get("name") in {name, f"{name}:latest"}]
+    return next(filter(None, map(_positive, lengths)), None)
+
+
+def _positive(value: Any) -> int | None:
+    return value if isinstance(value, int) and not isinstance(value, bool) and value > 0 else None
+
+
+def _get_json(url: str, body: dict[str, Any] | None = None) -> dict[str, Any]:
     """A JSON object, or an empty one whatever goes wrong: the question is a courtesy."""
+    data = None if body is None else json.dumps(body).encode()
+    request = urllib.request.Request(url, data, {} if data is None else {"Content-Type": "application/json"})
     try:
-        with urllib.request.urlopen(url, timeout=_CONNECT_SECONDS) as reply:
+        with urllib.request.urlopen(request, timeout=_LOAD_SECONDS if data else _CONNECT_SECONDS) as reply:
             found = json.load(reply)
-    except (OSError, ValueError):
+    except (OSError, ValueError, http.client.HTTPException):
         return {}
     return found if isinstance(found, dict) else {}
 

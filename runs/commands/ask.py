@@ -32,6 +32,9 @@ def add_parser(commands: Any, common: argparse.ArgumentParser) -> None:
     parser.set_defaults(run=run)
     parser.add_argument("question", help="the question, in words")
     parser.add_argument("--index", metavar="DIR", help="an index folder, made by executionrag index")
+    parser.add_argument(
+        "--encoder", metavar="NAME", help="another name or place of the encoder that made the index (default: its own)"
+    )
     add_lm_options(parser)
     parser.add_argument("--temperature", type=number(0), metavar="F", default=0.0, help="default: 0, greedy")
     parser.add_argument(
@@ -73,7 +76,7 @@ def run(args: argparse.Namespace, console: "Console") -> int:
         check_place(page, "--html")
     from ...retrievers.index import Index
 
-    index = Index.load(Path(args.index))  # a wrong or damaged folder shows before an LM is loaded
+    index = Index.load(Path(args.index), encoder=args.encoder)  # a wrong or damaged folder shows before an LM is loaded
     if args.quiet:
         console = dataclasses.replace(console, quiet=True)
     backend = start_lm(args, console, cache=not args.no_cache)
@@ -158,7 +161,7 @@ def _show(
         settings = _settings(args, program, backend)
         console.out.json(prediction_json(question, prediction, passages, settings, error or None))
     elif args.quiet and not error:
-        console.out.entry("", prediction.answer or "(no answer)")
+        console.out.line(prediction.answer or "(no answer)")
     if error:
         console.fail(error)
     if page is not None:

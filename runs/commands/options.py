@@ -1,6 +1,7 @@
 """Option values and options that several commands share; nothing heavy is imported here."""
 
 import argparse
+import dataclasses
 import logging
 import math
 import os
@@ -98,7 +99,8 @@ def add_lm_options(parser: argparse.ArgumentParser, *, default: str | None = Non
     group.add_argument(
         f"{flag}api-key-env",
         metavar="NAME",
-        help="environment variable that holds the key (default: the provider's own, e.g. OPENAI_API_KEY)",
+        help="environment variable that holds the key (default: the provider's own, e.g. OPENAI_API_KEY; none for an "
+        "address that is private or plain http)",
     )
     group.add_argument(f"{flag}api-key", nargs="?", action=_KeyOnCommandLine, help=argparse.SUPPRESS)
     group.add_argument(
@@ -134,7 +136,7 @@ def configure_dspy(debug: bool) -> None:
 
 
 def start_lm(args: argparse.Namespace, console: "Console", *, cache: bool = True, role: str = "") -> "Backend":
-    """Make the LM that the options name, and see that it answers.
+    """Make the LM that the options name, and see that it answers; a small context window is warned of.
 
     Args:
         args: The command's arguments.
@@ -166,6 +168,7 @@ def _start(args: argparse.Namespace, console: "Console", cache: bool, prefix: st
     key = read_key(option("api_key_env"))
     configure_dspy(args.debug)
     from ..backends import check_lm, make_lm
+    from ..preflight import LARGER_WINDOW, SMALL_WINDOW
 
     if spec == "local" or spec.startswith("local:"):
         console.note("Starting the embedded LM …")
@@ -181,5 +184,11 @@ def _start(args: argparse.Namespace, console: "Console", cache: bool, prefix: st
             notify=console.note,
             progress=progress,
         )
-    check_lm(backend.lm)
-    return backend
+    told = check_lm(backend.lm)
+    window = backend.context_window or told
+    if window and window < SMALL_WINDOW and not prefix:  # one answer beside its gold fits any window
+        console.warn(
+            f"{backend.label} has a context window of {window:,} tokens, and multi-hop evidence wants at least "
+            f"{SMALL_WINDOW:,}: {LARGER_WINDOW}"
+        )
+    return dataclasses.replace(backend, context_window=window)

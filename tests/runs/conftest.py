@@ -21,6 +21,7 @@ class Stub:
         error: Body of a failing completion.
         hang: Seconds to wait before a completion.
         key: Where set, the one bearer key that is let in.
+        pages: JSON bodies of other paths, for GET and POST; one that can be called gives its body each time.
         requests: `(path, headers, body)` in order of arrival.
     """
 
@@ -31,6 +32,7 @@ class Stub:
         self.error: dict[str, Any] = {"error": {"message": "it went wrong", "type": "test"}}
         self.hang = 0.0
         self.key: str | None = None
+        self.pages: dict[str, Any] = {}
         self.requests: list[tuple[str, dict[str, str], dict[str, Any]]] = []
         self.root = ""
 
@@ -55,6 +57,12 @@ def serve_stub() -> Iterator[Stub]:
             self.end_headers()
             self.wfile.write(data)
 
+        def page(self) -> bool:
+            body = stub.pages.get(self.path)
+            if body is not None:
+                self.send(200, body() if callable(body) else body)
+            return body is not None
+
         def refused(self) -> bool:
             if stub.key is not None and self.headers.get("Authorization") != f"Bearer {stub.key}":
                 self.send(401, {"error": {"message": "Incorrect API key provided: sk-abcdefgh12345678"}})
@@ -63,7 +71,7 @@ def serve_stub() -> Iterator[Stub]:
 
         def do_GET(self) -> None:
             stub.requests.append((self.path, dict(self.headers), {}))
-            if self.refused():
+            if self.refused() or self.page():
                 return
             if self.path == "/v1/models" and stub.models is not None:
                 self.send(200, {"object": "list", "data": stub.models})
@@ -73,7 +81,7 @@ def serve_stub() -> Iterator[Stub]:
         def do_POST(self) -> None:
             body = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
             stub.requests.append((self.path, dict(self.headers), body))
-            if self.refused():
+            if self.refused() or self.page():
                 return
             time.sleep(stub.hang)
             if self.path != "/v1/chat/completions":

@@ -1,8 +1,11 @@
 """LM backends: addresses in the form that DSPy's engine wants, and failures in one line with the remedy."""
 
+import contextlib
+import http.client
 import socket
 import subprocess
 import sys
+import threading
 
 import dspy
 import pytest
@@ -55,6 +58,27 @@ class Answer(dspy.Signature):
 )
 def test_addresses_end_where_the_engine_expects_it(prefix, given, final):
     assert final_base_url(prefix, given) == final
+
+
+@pytest.mark.parametrize("given", ["http://user:pa55@host:8000/v1", "http://user@host:8000", "http://:pa55@host:8000"])
+def test_a_user_name_and_password_are_left_out_of_the_address(given):
+    assert final_base_url("openai", given) == "http://host:8000/v1"
+    assert final_base_url("lm_studio", given).startswith("http://host:8000")
+
+
+@pytest.mark.parametrize(
+    "given", ["user:pa55@host", "http://user:pa55/w@host", "ftp://u:pa55@host", "http://u:pa55@h:x"]
+)
+def test_a_password_is_not_repeated_by_the_refusal(given):
+    with pytest.raises(UsageError) as caught:
+        final_base_url("openai", given)
+    assert "pa55" not in str(caught.value)
+
+
+@pytest.mark.parametrize("given", ["http://[::1", "http://host:99999", "http://host:port"])
+def test_an_address_that_cannot_be_read_is_refused(given):
+    with pytest.raises(UsageError, match="cannot be read"):
+        final_base_url("openai", given)
 
 
 @pytest.mark.parametrize("given", ["localhost:8000", "8000", "ftp://host/v1", "http://"])
@@ -112,6 +136,52 @@ def test_a_server_on_this_machine_needs_no_key_and_gets_the_settings(lm_stub):
     assert headers["Authorization"] == "Bearer local"
     assert (body["model"], body["temperature"], body["max_completion_tokens"]) == ("local-model", 0.0, 7)
     assert "rollout_id" not in body
+
+
+def test_a_providers_key_is_not_sent_to_a_private_or_plain_http_address(lm_stub, monkeypatch):
+    monkeypatch.setenv("OPENAI_API_KEY", "sk-of-the-provider")
+    backend = make_lm("openai/local-model", api_base=lm_stub.root, cache=False)
+    check_lm(backend.lm)
+    backend.lm("hello")
+    assert "sk-of-the-provider" not in str(lm_stub.requests)
+    assert lm_stub.requests[-1][1]["Authorization"] == "Bearer local"
+    assert backend.key_source.startswith("none: OPENAI_API_KEY is kept")
+    named = make_lm("openai/local-model", api_base=lm_stub.root, api_key="its-own", cache=False)
+    assert named.lm("hello again") == ["ready"]
+    assert lm_stub.requests[-1][1]["Authorization"] == "Bearer its-own"
+
+
+@pytest.mark.parametrize(
+    ("spec", "api_base", "sent"),
+    [
+        ("openai/m", "http://gateway.example/v1", "local"),
+        ("openai/m", "https://10.0.0.5/v1", "local"),
+        ("groq/m", "http://localhost:8000", "local"),
+        ("anthropic/m", "http://localhost:8000", "local"),
+        ("openai/m", "https://gateway.example/v1", None),  # None: DSPy reads the provider's variable
+        ("openai/m", None, None),
+    ],
+)
+def test_which_address_gets_the_providers_key(spec, api_base, sent, monkeypatch):
+    for name in KEY_VARIABLES:
+        monkeypatch.setenv(name, "sk-of-the-provider")
+    assert make_lm(spec, api_base=api_base).lm.kwargs.get("api_key") == sent
+
+
+def test_an_address_from_the_environment_gets_the_environments_key(lm_stub, monkeypatch):
+    monkeypatch.setenv("OPENAI_BASE_URL", lm_stub.root)
+    monkeypatch.setenv("OPENAI_API_KEY", "both-from-there")
+    assert make_lm("openai/local-model", cache=False).lm("hello") == ["ready"]
+    assert lm_stub.requests[-1][1]["Authorization"] == "Bearer both-from-there"
+
+
+def test_a_password_in_the_address_reaches_neither_label_nor_lm(lm_stub):
+    said = []
+    root = lm_stub.root.replace("//", "//user:pa55@")
+    backend = make_lm("openai/local-model", api_base=root, cache=False, notify=said.append)
+    assert backend.lm("hello") == ["ready"]
+    assert "pa55" not in f"{backend} {backend.lm.kwargs} {said}"
+    assert "left out" in said[0]
 
 
 @pytest.mark.parametrize("spec", ["openai/local-model", "hosted_vllm/local-model", "ollama_chat/local-model"])
@@ -238,6 +308,94 @@ def test_the_check_refuses_at_once_what_cannot_work(lm_stub):
         check_lm(make_lm("openai/local-model", api_base=lm_stub.root, api_key="wrong").lm)
     assert "abcdefgh" not in str(caught.value)
     check_lm(make_lm("openai/local-model", api_base=lm_stub.root, api_key="right").lm)
+
+
+def test_a_server_that_wants_a_key_and_got_none_says_how_to_name_it(lm_stub):
+    lm_stub.key = "right"
+    with pytest.raises(UserError, match="asks for an API key: name the variable that holds it with --api-key-env"):
+        check_lm(make_lm("openai/local-model", api_base=lm_stub.root).lm)
+
+
+@pytest.mark.parametrize(
+    ("entry", "pages", "window"),
+    [
+        ({"owned_by": "vllm", "max_model_len": 4096}, {}, 4096),
+        ({"owned_by": "llamacpp", "meta": {"n_ctx": 2048}}, {}, 2048),
+        ({"owned_by": "llamacpp", "meta": None}, {"/props": {"default_generation_settings": {"n_ctx": 512}}}, 512),
+        ({"owned_by": "library"}, {"/api/ps": {"models": [{"name": "m:latest", "context_length": 4096}]}}, 4096),
+        ({"owned_by": "library"}, {"/api/ps": {"models": [{"name": "other", "context_length": 4096}]}}, None),
+        ({"owned_by": "library"}, {"/api/ps": {"models": ["odd", None]}}, None),
+        ({"owned_by": "x", "max_model_len": True, "meta": []}, {"/props": {"default_generation_settings": []}}, None),
+    ],
+)
+def test_the_check_gives_the_context_window_that_a_server_states(lm_stub, entry, pages, window):
+    lm_stub.models, lm_stub.pages = [{"id": "m", "object": "model", **entry}], pages
+    assert check_lm(make_lm("openai/m", api_base=lm_stub.root).lm) == window
+
+
+def test_ollama_is_asked_to_load_a_model_for_only_then_it_tells_its_window(lm_stub):
+    loaded = {"models": []}
+    lm_stub.models = [{"id": "m:latest", "object": "model", "owned_by": "library"}]
+
+    def load():
+        loaded["models"] = [{"name": "m:latest", "context_length": 4096}]
+        return {"done": True}
+
+    lm_stub.pages = {"/api/ps": lambda: loaded, "/api/generate": load}
+    assert check_lm(make_lm("ollama_chat/m", api_base=lm_stub.root).lm) == 4096
+    assert ("/api/generate", {"model": "m"}) in [(path, body) for path, _, body in lm_stub.requests]
+
+
+@pytest.fixture
+def raw_server():
+    """A function that starts a server answering every request with the bytes given."""
+    listeners = []
+
+    def serve(reply):
+        listener = socket.create_server(("127.0.0.1", 0))
+        listeners.append(listener)
+
+        def answer():
+            with contextlib.suppress(OSError):
+                while True:
+                    connection, _ = listener.accept()
+                    with connection:
+                        request = connection.recv(65536)
+                        connection.sendall(reply(request) if callable(reply) else reply)
+
+        threading.Thread(target=answer, daemon=True).start()
+        return f"http://127.0.0.1:{listener.getsockname()[1]}"
+
+    yield serve
+    for listener in listeners:
+        listener.close()
+
+
+HEAD = b"HTTP/1.1 200 OK\r\nConnection: close\r\nContent-Type: application/json\r\n"
+
+
+@pytest.mark.parametrize(
+    "reply",
+    [b"SSH-2.0-OpenSSH_9.6\r\n", b"", b"HTTP/1.1 abc\r\n\r\n", HEAD + b"Content-Length: 500\r\n\r\n{"],
+    ids=["another protocol", "nothing", "bad status", "cut short"],
+)
+def test_what_answers_but_speaks_no_http_is_one_clear_line(raw_server, reply):
+    with pytest.raises(UserError, match="broke off or speaks no HTTP: are address and port right") as caught:
+        check_lm(make_lm("openai/m", api_base=raw_server(reply), num_retries=0, cache=False).lm)
+    assert "\n" not in str(caught.value)
+
+
+@pytest.mark.parametrize("bad", [b"HTTP/1.1 abc\r\n\r\n", HEAD + b"Content-Length: 500\r\n\r\n{"])
+def test_a_broken_answer_to_the_question_for_the_window_is_no_failure(raw_server, bad):
+    models = b'{"object": "list", "data": [{"id": "m", "object": "model"}]}'
+    listed = HEAD + b"Content-Length: %d\r\n\r\n%b" % (len(models), models)
+    root = raw_server(lambda request: listed if b"/v1/models" in request else bad)
+    assert check_lm(make_lm("openai/m", api_base=root).lm) is None
+
+
+@pytest.mark.parametrize("error", [http.client.IncompleteRead(b"x"), http.client.BadStatusLine("y")])
+def test_an_http_error_of_the_standard_library_is_explained_too(error):
+    assert "broke off or speaks no HTTP" in explain_lm_error(error, base_url="http://h/v1")
 
 
 def test_the_native_engine_is_used_and_litellm_never_loaded(lm_stub):

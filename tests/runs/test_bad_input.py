@@ -154,10 +154,20 @@ class TestServer:
 
     def test_a_wrong_key(self, fails, place, lm_stub, monkeypatch):
         lm_stub.key = "right"
-        monkeypatch.setenv("OPENAI_API_KEY", "sk-wrong-0123456789")
+        monkeypatch.setenv("MY_KEY", "sk-wrong-0123456789")
         arguments = ["--index", "idx", "--lm", "openai/local-model", "--api-base", lm_stub.root]
-        out = fails(1, "refused the API key", "ask", "Who?", *arguments)
+        out = fails(1, "refused the API key", "ask", "Who?", *arguments, "--api-key-env", "MY_KEY")
         assert "sk-" not in out
+
+    def test_a_key_that_was_not_named(self, fails, place, lm_stub):
+        lm_stub.key = "right"
+        arguments = ["--index", "idx", "--lm", "openai/local-model", "--api-base", lm_stub.root]
+        fails(1, "asks for an API key: name the variable that holds it", "ask", "Who?", *arguments)
+
+    def test_a_password_in_the_address(self, fails, place):
+        arguments = ["--index", "idx", "--lm", "openai/x", "--api-base", "http://user:pa55@127.0.0.1:9"]
+        out = fails(1, "openai/x at http://127.0.0.1:9/v1 cannot be reached", "ask", "Who?", *arguments)
+        assert "pa55" not in out
 
     def test_replies_that_are_nonsense_end_in_an_honest_abstention(self, capsys, place, lm_stub):
         lm_stub.reply = "I would rather not."

@@ -217,6 +217,44 @@ class TestAsk:
         assert ask("--quiet") == 0
         assert capsys.readouterr() == ("Ana Kell\n", "")
 
+    def test_quiet_keeps_a_long_answer_on_one_line_in_a_narrow_terminal(self, ask, lm, monkeypatch, capsys):
+        from executionrag.runs.commands import ask as command
+
+        long = "The Provisional Commission for the Waters of the Lower Ilm and the Vessel Sea"
+        answered = command.answer_live
+
+        def answer_live(*arguments, **options):
+            prediction, error = answered(*arguments, **options)
+            prediction.answer = long
+            return prediction, error
+
+        monkeypatch.setattr(command, "answer_live", answer_live)
+        monkeypatch.setenv("COLUMNS", "40")
+        assert ask("--quiet") == 0
+        assert capsys.readouterr() == (f"{long}\n", "")
+
+    def test_the_encoder_can_be_named_at_another_place(self, ask, small_index, tmp_path, capsys):
+        assert ask("--quiet", "--encoder", small_index.encoder_name) == 0
+        assert capsys.readouterr().out == "Ana Kell\n"
+        assert ask("--quiet", "--encoder", str(tmp_path / "nowhere")) == 1
+        assert str(tmp_path / "nowhere") in capsys.readouterr().err
+
+    def test_a_small_window_is_warned_of_once_and_reaches_the_program(self, ask, lm, capsys):
+        lm.models = [{"id": "local-model", "object": "model", "owned_by": "vllm", "max_model_len": 6000}]
+        assert ask("--json", "--quiet") == 0
+        out, err = capsys.readouterr()
+        assert json.loads(out)["settings"]["context_window"] == 6000
+        assert json.loads(out)["usage"]["effective_tokens"] == 4000
+        warnings = [line for line in err.splitlines() if line.startswith("warning: ")]
+        assert len(warnings) == 1
+        assert "has a context window of 6,000 tokens" in warnings[0]
+        assert "OLLAMA_CONTEXT_LENGTH" in warnings[0]
+
+    def test_a_window_that_suffices_is_not_warned_of(self, ask, lm, capsys):
+        lm.models = [{"id": "local-model", "object": "model", "owned_by": "vllm", "max_model_len": 8192}]
+        assert ask("--quiet") == 0
+        assert capsys.readouterr().err == ""
+
     def test_a_real_process_prints_json_that_a_program_can_read(self, small_index, lm):
         options = ["--lm", "openai/local-model", "--api-base", lm.root, "--json"]
         command = [*CLI, "ask", QUESTION, "--index", str(small_index.path), *options]

@@ -24,7 +24,7 @@ def test_a_healthy_server_is_described_from_address_to_context_window(lm_stub):
     findings = by_name(diagnose("openai/local-model", api_base=lm_stub.root, api_key="secret-key"))
     assert not [finding for finding in findings.values() if finding.ok is False]
     assert findings["address"].value == f"{lm_stub.root}/v1"
-    assert findings["key"].value == "--api-key"
+    assert findings["key"].value == "named by --api-key-env"
     assert findings["model"].value == "local-model is served"
     assert findings["context window"].value == "32768 tokens"
     assert "honoured by the server, but DSPy does not send it" in findings["structured output"].value
@@ -44,6 +44,16 @@ def test_a_small_context_window_is_a_fault(lm_stub):
     lm_stub.models = [{"id": "local-model", "object": "model", "max_model_len": 2048}]
     finding = by_name(diagnose("openai/local-model", api_base=lm_stub.root))["context window"]
     assert (finding.value, finding.ok) == ("2048 tokens", False)
+    assert "num_ctx" in finding.remedy
+
+
+def test_a_key_that_is_kept_back_from_an_address_is_said(lm_stub, monkeypatch):
+    monkeypatch.setenv("OPENAI_API_KEY", "sk-of-the-provider")
+    findings = by_name(diagnose("openai/local-model", api_base=lm_stub.root.replace("//", "//user:word@")))
+    assert findings["key"].value == (
+        "none: OPENAI_API_KEY is kept from a private or plain-http address (--api-key-env sends one)"
+    )
+    assert not any("word@" in f"{finding}" or "sk-of" in f"{finding}" for finding in findings.values())
 
 
 def test_an_unlisted_model_that_fails_names_the_listed_ones(lm_stub):
