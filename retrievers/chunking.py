@@ -24,7 +24,7 @@ _TOKEN = re.compile(
 _WORDS = re.compile(r"\s*\S+\s*")
 
 
-def count_tokens(text: str) -> int:
+def estimate_tokens(text: str) -> int:
     """Roughly the number of tokens that an encoder sees, without loading one, so that chunks do not depend on it."""
     return sum(1 for _ in _TOKEN.finditer(text))
 
@@ -56,11 +56,11 @@ def sentence_spans(text: str) -> list[tuple[int, int]]:
 
 
 def chunks(text: str, limit: int) -> list[str]:
-    """Cut a text into chunks of at most `limit` tokens (as `count_tokens` has them) that, joined, give it back.
+    """Cut a text into chunks of at most `limit` tokens (as `estimate_tokens` has them) that, joined, give it back.
 
     Chunks of one text are of about equal length, so that no stub is left at its end.
     """
-    total = count_tokens(text)
+    total = estimate_tokens(text)
     if total <= limit:
         return [text] if text else []
     target = -(-total // -(-total // limit))
@@ -68,7 +68,7 @@ def chunks(text: str, limit: int) -> list[str]:
     current: list[str] = []
     size = 0
     for piece in _pieces(text, limit):
-        length = count_tokens(piece)
+        length = estimate_tokens(piece)
         if current and (size >= target or size + length > limit):
             packed.append("".join(current))
             current, size = [], 0
@@ -100,7 +100,7 @@ def _segments(text: str) -> Iterator[str]:
 def _pieces(text: str, limit: int) -> Iterator[str]:
     """Parts of a text that each fit the limit: sentences, else words, else characters."""
     for sentence in sentences(text):
-        if count_tokens(sentence) <= limit:
+        if estimate_tokens(sentence) <= limit:
             yield sentence
         else:
             yield from _fitting(_WORDS.findall(sentence) or [sentence], limit)
@@ -108,7 +108,7 @@ def _pieces(text: str, limit: int) -> Iterator[str]:
 
 def _fitting(words: Iterable[str], limit: int) -> Iterator[str]:
     for word in words:
-        if count_tokens(word) <= limit:
+        if estimate_tokens(word) <= limit:
             yield word
         else:
             # A token has at least one character, so this many characters always fit.

@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import Any
 
 from ..errors import UserError
-from .chunking import chunks, count_tokens
+from .chunking import chunks, estimate_tokens
 from .passage import Passage
 from .text import replace_surrogates
 
@@ -98,7 +98,7 @@ def _cut(rows: Iterable[tuple[str, str, str, str]], chunk_tokens: int, limit: in
             )
         documents[document] = where
         parts = [text]
-        if count_tokens(text) > limit:
+        if estimate_tokens(text) > limit:
             parts = [part.strip() for part in chunks(text, chunk_tokens) if part.strip()]
         for position, part in enumerate(parts):
             passage_id = f"{document}#{position + 1}" if len(parts) > 1 else document

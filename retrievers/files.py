@@ -8,13 +8,13 @@ import contextlib
 import errno
 import hashlib
 import os
-import secrets
 import shutil
 from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from ..errors import UserError
+from .temporaries import locked, remove_stale, temporary_beside
 
 if TYPE_CHECKING:
     import numpy as np
@@ -43,18 +43,22 @@ def write_array(file: Path, array: "np.ndarray") -> None:
 def replacing(out: Path) -> Iterator[Path]:
     """Give an empty temporary folder that becomes `out` when the block ends, and vanishes when it fails.
 
-    A folder that stands at `out` is replaced at the end: whether it may be is for the caller to decide.
+    A folder that stands at `out` is replaced at the end: whether it may be is for the caller to decide. Temporary
+    folders that killed processes left for the same place are removed.
 
     Raises:
         UserError: The disk is full, or a file cannot be written.
     """
-    temporary = out.parent / f".{out.name}.{secrets.token_hex(4)}.tmp"
+    temporary = temporary_beside(out, "tmp")
     try:
         out.parent.mkdir(parents=True, exist_ok=True)
+        remove_stale(out, "tmp")
         temporary.mkdir()
-        yield temporary
-        _flush(temporary)
-        _swap(temporary, out)
+        with locked(temporary):
+            yield temporary
+            _flush(temporary)
+            _swap(temporary, out)
+        remove_stale(out, "old")  # not before: it may be all that is left of the former index
     except OSError as error:
         # numpy reports a short write without an error number.
         if error.errno in _FULL or "requested and" in str(error) or str(error).startswith("writing "):
@@ -67,7 +71,7 @@ def replacing(out: Path) -> Iterator[Path]:
 def describe(folder: Path) -> dict[str, dict[str, Any]]:
     """Size in bytes and SHA-256 of every file in a folder, by relative path."""
     return {
-        file.relative_to(folder).as_posix(): {"bytes": file.stat().st_size, "sha256": _sha256(file)}
+        file.relative_to(folder).as_posix(): {"bytes": file.stat().st_size, "sha256": sha256_of(file)}
         for file in sorted(folder.rglob("*"))
         if file.is_file()
     }
@@ -85,7 +89,7 @@ def check(folder: Path, files: dict[str, dict[str, Any]], *, everything: bool) -
             size = file.stat().st_size
             if size != expected["bytes"]:
                 raise damaged(file, f"it has {size} bytes instead of {expected['bytes']}")
-            if (everything or size <= _SMALL) and _sha256(file) != expected["sha256"]:
+            if (everything or size <= _SMALL) and sha256_of(file) != expected["sha256"]:
                 raise damaged(file, "its content has changed")
         except FileNotFoundError as error:
             raise damaged(file, "it is missing") from error
@@ -98,7 +102,8 @@ def damaged(file: Path, reason: str) -> UserError:
     return UserError(f"{file}: the index is damaged ({reason}); build it again")
 
 
-def _sha256(file: Path) -> str:
+def sha256_of(file: Path) -> str:
+    """The SHA-256 of a file's content, in hexadecimal."""
     with file.open("rb") as content:
         return hashlib.file_digest(content, "sha256").hexdigest()
 
@@ -118,7 +123,7 @@ def _swap(temporary: Path, out: Path) -> None:
     if not out.exists():
         temporary.rename(out)
         return
-    old = out.parent / f".{out.name}.{secrets.token_hex(4)}.old"
+    old = temporary_beside(out, "old")
     out.rename(old)
     try:
         temporary.rename(out)

@@ -7,7 +7,6 @@ and files other than those written. The encoder's weights are read at the first 
 """
 
 import dataclasses
-import hashlib
 import threading
 from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
@@ -17,7 +16,7 @@ from ..errors import UserError
 from . import dense, keyword, sentence_store, store
 from .encoder import Encoder, get_encoder
 from .encoder_files import DEFAULT_ENCODER
-from .files import check, damaged, describe, replacing, write_bytes
+from .files import check, damaged, describe, replacing, sha256_of, write_bytes
 from .manifest import MANIFEST, Granularity, Manifest, read_manifest
 from .passage import Passage, titled
 from .text import replace_surrogates
@@ -113,7 +112,7 @@ class Index:
             dense.build(vectors, folder)
             local = Path(encoder).expanduser()
             manifest = Manifest(
-                corpus_digest=_sha256(folder / store.PASSAGES),
+                corpus_digest=sha256_of(folder / store.PASSAGES),
                 encoder=str(local.resolve()) if local.is_dir() else encoder,
                 encoder_digest=model.digest,
                 granularity=granularity,
@@ -296,8 +295,3 @@ def _clean(passage: Passage) -> Passage:
     if not any(count for _, count in clean):
         return passage
     return Passage(clean[0][0], clean[1][0], clean[2][0], clean[3][0], passage.position)
-
-
-def _sha256(file: Path) -> str:
-    with file.open("rb") as content:
-        return hashlib.file_digest(content, "sha256").hexdigest()

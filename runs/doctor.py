@@ -15,6 +15,7 @@ from typing import Any
 import dspy
 
 from ..errors import UserError
+from ..retrievers.files import sha256_of
 from .backends import Backend, make_lm
 from .lm_errors import explain_lm_error
 from .local_lm import model_file
@@ -176,7 +177,7 @@ def _embedded_files(spec: str) -> Iterator[Finding]:
             yield Finding("model file", f"{model_file.default_model_path()} is not there yet", False, remedy)
             return
         yield Finding("model file", str(path), True)
-        if model_file.sha256_of(path) == model_file.expected_digest():
+        if sha256_of(path) == model_file.expected_digest():
             yield Finding("model digest", f"sha256 {model_file.expected_digest()}", True)
         else:
             yield Finding("model digest", "not the expected one", False, f"delete {path}: it is fetched again")

