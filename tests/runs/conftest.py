@@ -1,11 +1,13 @@
 """A stand-in for an OpenAI-compatible server on a loopback port: answers as told and keeps what it was sent."""
 
 import json
+import logging
 import threading
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -114,6 +116,36 @@ def serve_stub() -> Iterator[Stub]:
     finally:
         server.shutdown()
         server.server_close()
+
+
+# What the command line sets for its process, set beforehand so that it does not outlast a test.
+_SETTINGS = {
+    "OMP_WAIT_POLICY": "PASSIVE",
+    "TOKENIZERS_PARALLELISM": "false",
+    "TRANSFORMERS_VERBOSITY": "error",
+    "HF_HUB_DISABLE_TELEMETRY": "1",
+    "HF_HUB_DISABLE_PROGRESS_BARS": "1",
+}
+_KEYS_AND_ADDRESSES = ("OPENAI_API_KEY", "OPENAI_API_BASE", "OPENAI_BASE_URL", "ANTHROPIC_API_KEY", "SOME_KEY")
+
+
+@pytest.fixture
+def command_line(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Iterator[pytest.MonkeyPatch]:
+    """An empty working folder and cache, and no keys; what the command line sets for the process is taken back."""
+    import dspy
+
+    for name in _KEYS_AND_ADDRESSES:
+        monkeypatch.delenv(name, raising=False)
+    for name, value in _SETTINGS.items():
+        monkeypatch.setenv(name, value)
+    monkeypatch.setenv("EXECUTIONRAG_CACHE", str(tmp_path / ".cache"))
+    monkeypatch.setenv("DSPY_CACHEDIR", str(tmp_path / ".cache" / "replies"))
+    monkeypatch.setenv("COLUMNS", "200")
+    monkeypatch.chdir(tmp_path)
+    before, level = dspy.cache, logging.getLogger("dspy").level
+    yield monkeypatch
+    dspy.cache = before
+    logging.getLogger("dspy").setLevel(level)
 
 
 @pytest.fixture

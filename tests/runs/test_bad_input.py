@@ -2,7 +2,6 @@
 
 import dataclasses
 import json
-import logging
 import resource
 import shutil
 import subprocess
@@ -14,33 +13,11 @@ from executionrag.retrievers.manifest import MANIFEST, read_manifest
 from executionrag.runs.cli import main
 
 CLI = [sys.executable, "-m", "executionrag.runs.cli"]
-# Set beforehand, so that what the command line would set for its process does not outlast a test.
-SETTINGS = {
-    "OMP_WAIT_POLICY": "PASSIVE",
-    "TOKENIZERS_PARALLELISM": "false",
-    "TRANSFORMERS_VERBOSITY": "error",
-    "HF_HUB_DISABLE_TELEMETRY": "1",
-    "HF_HUB_DISABLE_PROGRESS_BARS": "1",
-}
 
 
 @pytest.fixture(autouse=True)
-def surroundings(monkeypatch, tmp_path):
-    """An empty working folder and cache, and no keys; what the command line sets for the process is taken back."""
-    import dspy
-
-    for name in ("OPENAI_API_KEY", "OPENAI_API_BASE", "OPENAI_BASE_URL", "ANTHROPIC_API_KEY", "SOME_KEY"):
-        monkeypatch.delenv(name, raising=False)
-    for name, value in SETTINGS.items():
-        monkeypatch.setenv(name, value)
-    monkeypatch.setenv("EXECUTIONRAG_CACHE", str(tmp_path / ".cache"))
-    monkeypatch.setenv("DSPY_CACHEDIR", str(tmp_path / ".cache" / "replies"))
-    monkeypatch.setenv("COLUMNS", "200")
-    monkeypatch.chdir(tmp_path)
-    before, level = dspy.cache, logging.getLogger("dspy").level
-    yield
-    dspy.cache = before
-    logging.getLogger("dspy").setLevel(level)
+def surroundings(command_line):
+    """An empty working folder and cache, and no keys."""
 
 
 @pytest.fixture

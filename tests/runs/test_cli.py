@@ -1,7 +1,6 @@
 """The command line, as a person uses it: over real indexes, with a scripted LM behind a loopback server."""
 
 import json
-import logging
 import os
 import re
 import subprocess
@@ -14,15 +13,6 @@ from executionrag.runs.benchmarks.minihop import DEMO_QUESTIONS, MiniHop
 from executionrag.runs.cli import main
 
 QUESTION = "Who composed The Salt Choir?"
-KEY_VARIABLES = ("OPENAI_API_KEY", "OPENAI_API_BASE", "OPENAI_BASE_URL")
-# Set beforehand, so that what the command line would set for its process does not outlast a test.
-SETTINGS = {
-    "OMP_WAIT_POLICY": "PASSIVE",
-    "TOKENIZERS_PARALLELISM": "false",
-    "TRANSFORMERS_VERBOSITY": "error",
-    "HF_HUB_DISABLE_TELEMETRY": "1",
-    "HF_HUB_DISABLE_PROGRESS_BARS": "1",
-}
 CLI = [sys.executable, "-m", "executionrag.runs.cli"]
 
 
@@ -32,22 +22,10 @@ def cache(tmp_path_factory):
 
 
 @pytest.fixture(autouse=True)
-def surroundings(monkeypatch, cache, tmp_path):
-    """A cache folder of our own and no keys; what the command line sets for the process is taken back."""
-    import dspy
-
-    for name in KEY_VARIABLES:
-        monkeypatch.delenv(name, raising=False)
-    for name, value in SETTINGS.items():
-        monkeypatch.setenv(name, value)
-    monkeypatch.setenv("EXECUTIONRAG_CACHE", str(cache))
-    monkeypatch.setenv("DSPY_CACHEDIR", str(tmp_path / "replies"))
-    monkeypatch.setenv("COLUMNS", "100")
-    monkeypatch.chdir(tmp_path)
-    before, level = dspy.cache, logging.getLogger("dspy").level
-    yield
-    dspy.cache = before
-    logging.getLogger("dspy").setLevel(level)
+def surroundings(command_line, cache):
+    """An empty working folder, no keys, and a cache folder that these tests share."""
+    command_line.setenv("EXECUTIONRAG_CACHE", str(cache))
+    command_line.setenv("COLUMNS", "100")
 
 
 def reply_to(body, answer="Ana Kell"):

@@ -1,7 +1,6 @@
 """`executionrag judge`, as a person uses it, against a stand-in server."""
 
 import json
-import logging
 import signal
 import subprocess
 import sys
@@ -14,36 +13,15 @@ from executionrag.metrics.record import QuestionRecord
 from executionrag.runs.cli import main
 from executionrag.runs.run_folder import RunFolder
 
-SETTINGS = {
-    "OMP_WAIT_POLICY": "PASSIVE",
-    "TOKENIZERS_PARALLELISM": "false",
-    "TRANSFORMERS_VERBOSITY": "error",
-    "HF_HUB_DISABLE_TELEMETRY": "1",
-    "HF_HUB_DISABLE_PROGRESS_BARS": "1",
-}
-
 
 def reply(verdict):
     return f"[[ ## reasoning ## ]]\nCompared.\n\n[[ ## verdict ## ]]\n{verdict}\n\n[[ ## completed ## ]]"
 
 
 @pytest.fixture(autouse=True)
-def surroundings(monkeypatch, tmp_path):
-    """A cache folder of our own and no keys; what the command line sets for the process is taken back."""
-    import dspy
-
-    for name in ("OPENAI_API_KEY", "OPENAI_API_BASE", "OPENAI_BASE_URL"):
-        monkeypatch.delenv(name, raising=False)
-    for name, value in SETTINGS.items():
-        monkeypatch.setenv(name, value)
-    monkeypatch.setenv("EXECUTIONRAG_CACHE", str(tmp_path / "cache"))
-    monkeypatch.setenv("DSPY_CACHEDIR", str(tmp_path / "replies"))
-    monkeypatch.setenv("COLUMNS", "110")
-    monkeypatch.chdir(tmp_path)
-    before, level = dspy.cache, logging.getLogger("dspy").level
-    yield
-    dspy.cache = before
-    logging.getLogger("dspy").setLevel(level)
+def surroundings(command_line):
+    """An empty working folder and cache, and no keys."""
+    command_line.setenv("COLUMNS", "110")
 
 
 @pytest.fixture
