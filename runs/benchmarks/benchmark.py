@@ -13,6 +13,8 @@ from .record import BenchmarkQuestion, Paragraph
 if TYPE_CHECKING:
     import dspy
 
+    from ...retrievers.passage import Passage
+
 
 @dataclass(frozen=True)
 class Benchmark:
@@ -22,8 +24,12 @@ class Benchmark:
         name: What reports call it.
         train: Questions for optimising prompts; may be empty.
         dev: Questions for measuring.
-        passages: The corpus, in the benchmark's order.
+        passages: Its own corpus, or the pooled contexts of its questions, in the benchmark's order.
         prefix: How its passage ids begin.
+        kind: Whose official rules score it (`musique`, `hotpotqa`, `2wiki`, `minihop`, `arag`).
+        digest: SHA-256 of the question files.
+        split: What `dev` holds: "train" where the file's name says so.
+        corpus_file: The passages of a corpus file that stands in for `passages`; empty where none was given.
     """
 
     name: str
@@ -31,20 +37,26 @@ class Benchmark:
     dev: tuple[BenchmarkQuestion, ...]
     passages: tuple[Paragraph, ...]
     prefix: str
+    kind: str = ""
+    digest: str = ""
+    split: str = "dev"
+    corpus_file: tuple[Passage, ...] = ()
 
     @property
     def trainset(self) -> list[dspy.Example]:
         """The train split as new `dspy.Example`s, in its order."""
-        return [question.example() for question in self.train]
+        return [question.example(self.kind) for question in self.train]
 
     @property
     def devset(self) -> list[dspy.Example]:
         """The dev split as new `dspy.Example`s, in its order."""
-        return [question.example() for question in self.dev]
+        return [question.example(self.kind) for question in self.dev]
 
     @property
     def corpus(self) -> list[tuple[str, str, str]]:
-        """The passages as (id, title, text), each once, in the benchmark's order."""
+        """The passages as (id, title, text), each once, in the benchmark's order; those of the corpus file if given."""
+        if self.corpus_file:
+            return [(passage.id, passage.title, passage.text) for passage in self.corpus_file]
         rows = {self.passage_id(passage): (passage.title, passage.text) for passage in self.passages}
         return [(passage_id, title, text) for passage_id, (title, text) in rows.items()]
 

@@ -15,7 +15,10 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class Paragraph:
-    """A passage as the benchmark has it. Titles may repeat, so a passage is known by title and text together."""
+    """A passage as the benchmark has it. Titles may repeat, so a passage is known by title and text together.
+
+    `text` is blank where the layout names a gold passage by its title alone.
+    """
 
     title: str
     text: str
@@ -69,15 +72,17 @@ class BenchmarkQuestion:
         """The gold answer, then its aliases."""
         return [self.answer, *self.aliases]
 
-    def example(self) -> dspy.Example:
+    def example(self, benchmark: str = "") -> dspy.Example:
         """A new `dspy.Example` whose one input is `question`; the rest is what metrics read.
 
-        It carries `id`, `question`, `answer`, `answers`, `hops`, `type`, `supporting` (dicts of title and text) and
-        `decomposition` (dicts of the fields of `SubQuestion`); the context is left out, for retrieval is the task.
+        It carries `benchmark` (the kind, whose official rules scores follow), `id`, `question`, `answer`, `answers`,
+        `hops`, `type`, `supporting` (dicts of title and text) and `decomposition` (dicts of the fields of
+        `SubQuestion`); the context is left out, for retrieval is the task.
         """
         import dspy
 
         return dspy.Example(
+            benchmark=benchmark,
             id=self.id,
             question=self.question,
             answer=self.answer,

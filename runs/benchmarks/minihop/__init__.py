@@ -6,6 +6,7 @@ things or ask yes or no, some of them through a chain. Titles and names repeat o
 layout with two additions, `type` of a question and `subject` of a hop. They are read at the first use of `MiniHop`.
 """
 
+import hashlib
 import json
 from functools import cache
 from importlib.resources import as_file, files
@@ -39,4 +40,5 @@ def _load() -> Benchmark:
     # File iteration splits on line feeds only, unlike str.splitlines.
     with (folder / "corpus.jsonl").open(encoding="utf-8") as lines:
         passages = tuple(Paragraph(**json.loads(line)) for line in lines)
-    return Benchmark(name="MiniHop", train=train, dev=dev, passages=passages, prefix="mh")
+    digest = hashlib.sha256((folder / "train.jsonl").read_bytes() + (folder / "dev.jsonl").read_bytes()).hexdigest()
+    return Benchmark("MiniHop", train, dev, passages, prefix="mh", kind="minihop", digest=digest)
