@@ -12,13 +12,18 @@ import hashlib
 import logging
 import re
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from ...errors import UsageError, UserError
+from ...retrievers.corpus import passages_from_rows
 from .benchmark import Benchmark
 from .corpus_file import read_corpus
 from .layouts import LAYOUTS, read_questions
 from .source_rows import SourceRow, read_rows
 from .unique import with_unique_ids
+
+if TYPE_CHECKING:
+    from ...retrievers.passage import Passage
 
 logger = logging.getLogger(__name__)
 
@@ -27,15 +32,14 @@ _NAMES = {"musique": "MuSiQue", "hotpotqa": "HotpotQA", "2wiki": "2WikiMultiHopQ
 _QUESTIONS, _CHUNKS = "questions.json", "chunks.json"
 
 
-def load_benchmark(spec: str, corpus: Path | str | None = None, *, split: str = "dev") -> Benchmark:
+def load_benchmark(spec: str, corpus: Path | str | None = None, *, to_measure: bool = True) -> Benchmark:
     """Load a benchmark.
 
     Args:
         spec: Which.
         corpus: Its corpus file; default: what comes with it (A-RAG's `chunks.json` in the same folder), else the pooled
             contexts of its questions.
-        split: What its questions are wanted for. A file named as a train split is warned of where they are to measure
-            with ("dev").
+        to_measure: Whether its questions are wanted to measure with: a file named as a train split is then warned of.
 
     Returns:
         The questions of a file stand in `dev`; those of a train file in `train` as well.
@@ -59,15 +63,17 @@ def load_benchmark(spec: str, corpus: Path | str | None = None, *, split: str = 
         rows, found = read_rows(file, f"a question file of {_NAMES[kind]}")
         beside = file.parent / _CHUNKS if file.name == _QUESTIONS else None
         said = file.name
-    return _from_rows(spec, kind, rows, found, said, split, corpus or (beside if beside and beside.is_file() else None))
+    return _from_rows(
+        spec, kind, rows, found, said, to_measure, corpus or (beside if beside and beside.is_file() else None)
+    )
 
 
 def _from_rows(
-    spec: str, kind: str, rows: list[SourceRow], digest: str, said: str, split: str, corpus: Path | str | None
+    spec: str, kind: str, rows: list[SourceRow], digest: str, said: str, to_measure: bool, corpus: Path | str | None
 ) -> Benchmark:
     questions = tuple(with_unique_ids(read_questions(kind, rows)))
     is_train = re.search(r"(?<![a-z])train(?![a-z])", said.lower().replace("training", "train")) is not None
-    if is_train and split == "dev":
+    if is_train and to_measure:
         logger.warning("%s: the name says train: scores on a train split are no result; measure on the dev split", spec)
     return Benchmark(
         name=_NAMES[kind] + (" (train)" if is_train else ""),
@@ -96,11 +102,19 @@ def _minihop(place: str, corpus: Path | str | None) -> Benchmark:
     return dataclasses.replace(benchmark, corpus_file=tuple(read_corpus(corpus)))
 
 
-def require_passages(benchmark: Benchmark, spec: str) -> None:
-    """See that the benchmark brings a corpus.
+def corpus_passages(benchmark: Benchmark, spec: str, **sizes: int) -> list[Passage]:
+    """The corpus that comes with a benchmark, as passages.
+
+    Args:
+        benchmark: Whose.
+        spec: What the person called it, for the error.
+        **sizes: How long texts are cut, as `retrievers.corpus.passages_from_rows` takes them; whole where not said.
 
     Raises:
-        UserError: Its layout has none, and no corpus file was given.
+        UserError: Its layout has none.
     """
     if not benchmark.corpus_file and not benchmark.passages:
         raise UserError(f"{spec}: its questions come without passages; give the corpus with --corpus FILE")
+    if benchmark.corpus_file and not sizes:
+        return list(benchmark.corpus_file)
+    return passages_from_rows(benchmark.corpus, **sizes)

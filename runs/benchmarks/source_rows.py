@@ -69,7 +69,7 @@ def fitted(model: type[_Model], row: SourceRow, layout: str) -> _Model:
         field = ".".join(str(part) for part in first["loc"])
         said = first["msg"].removeprefix("Value error, ")
         if first["type"] == "missing" and field == "answer":
-            said = "is missing (test splits are published without gold answers: give the dev split)"
+            said = "is missing, and every question needs a gold answer"
         said = said[:1].lower() + said[1:]
         raise UserError(f"{row.where}: field `{field}`: {said}; {layout} layout is expected") from error
 

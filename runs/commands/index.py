@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from ...errors import UsageError, UserError
-from ...retrievers.corpus import CHUNK_TOKENS, WHOLE_TOKENS, load_corpus, passages_from_rows
+from ...retrievers.corpus import CHUNK_TOKENS, WHOLE_TOKENS, load_corpus
 from ...retrievers.encoder_files import DEFAULT_ENCODER
 from ...retrievers.manifest import MANIFEST
 from .options import count, whole
@@ -15,8 +15,6 @@ from .options import count, whole
 if TYPE_CHECKING:
     from ...retrievers.passage import Passage
     from ..output import Console
-
-_BENCHMARKS = "minihop (comes with the package), musique:FILE.jsonl (the pooled paragraphs of its questions)"
 
 
 def add_parser(commands: Any, common: argparse.ArgumentParser) -> None:
@@ -31,7 +29,12 @@ def add_parser(commands: Any, common: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--corpus", metavar="PATH", help="a JSONL file of objects with title and text, or a folder of .txt and .md"
     )
-    parser.add_argument("--benchmark", metavar="NAME", help=f"a benchmark's corpus instead: {_BENCHMARKS}")
+    parser.add_argument(
+        "--benchmark",
+        metavar="SPEC",
+        help="a benchmark's corpus: minihop, or the pooled passages of musique:FILE, hotpotqa:FILE, 2wiki:FILE, "
+        "arag:FOLDER; with --corpus, that file is the corpus and the benchmark's gold is looked for in it",
+    )
     parser.add_argument("--out", metavar="DIR", help="the folder to make")
     parser.add_argument("--overwrite", action="store_true", help="replace an index that stands there")
     parser.add_argument(
@@ -58,18 +61,18 @@ def add_parser(commands: Any, common: argparse.ArgumentParser) -> None:
 
 def run(args: argparse.Namespace, console: "Console") -> int:
     """Build the index."""
-    if (args.corpus is None) == (args.benchmark is None):
-        raise UsageError("give the documents with --corpus PATH, or a benchmark with --benchmark NAME, and not both")
+    if args.corpus is None and args.benchmark is None:
+        raise UsageError("give the documents with --corpus PATH, a benchmark with --benchmark SPEC, or both")
     if not args.out:
         raise UsageError("give the folder for the index with --out DIR")
     out = Path(args.out)
     if (out / MANIFEST).is_file() and not args.overwrite:
         raise UserError(f"{out}: an index stands there already; replace it with --overwrite, or give another --out")
     started = time.perf_counter()
-    if args.corpus is not None:
-        passages = load_corpus(Path(args.corpus), **_sizes(args.chunk_tokens))
+    if args.benchmark is not None:
+        passages = _benchmark_passages(args.benchmark, args.corpus, args.chunk_tokens, console)
     else:
-        passages = _benchmark_passages(args.benchmark, args.chunk_tokens)
+        passages = load_corpus(Path(args.corpus), **_sizes(args.chunk_tokens))
     console.note(f"{count(len(passages), 'passage')} to index; loading the encoder {args.encoder} …")
     from ...retrievers.index import Index
     from ...retrievers.manifest import read_manifest
@@ -98,19 +101,22 @@ def _sizes(chunk_tokens: int | None) -> dict[str, int]:
     return {} if chunk_tokens is None else {"chunk_tokens": chunk_tokens, "whole_tokens": chunk_tokens}
 
 
-def _benchmark_passages(spec: str, chunk_tokens: int | None) -> "list[Passage]":
-    """The corpus of a benchmark."""
-    from ..benchmarks.benchmark import Benchmark
-    from ..benchmarks.minihop import MiniHop
-    from ..benchmarks.musique import load_musique
+def _benchmark_passages(spec: str, corpus: str | None, chunk_tokens: int | None, console: "Console") -> "list[Passage]":
+    """The corpus of a benchmark, its own or the file that is given for it; says what of its gold is there."""
+    from ..benchmarks.corpus_file import read_corpus
+    from ..benchmarks.gold import map_gold
+    from ..benchmarks.load import corpus_passages, load_benchmark
 
-    kind, _, path = spec.partition(":")
-    if kind == "minihop" and not path:
-        benchmark = MiniHop
-    elif kind == "musique" and path:
-        questions = tuple(load_musique(path))
-        pooled = tuple(paragraph for question in questions for paragraph in question.context)
-        benchmark = Benchmark(name="MuSiQue", train=(), dev=questions, passages=pooled, prefix="musique")
+    benchmark = load_benchmark(spec, to_measure=False)
+    if corpus is None:
+        passages = corpus_passages(benchmark, spec, **_sizes(chunk_tokens))
     else:
-        raise UsageError(f"--benchmark {spec}: unknown; it takes {_BENCHMARKS}")
-    return passages_from_rows(benchmark.corpus, **_sizes(chunk_tokens))
+        passages = read_corpus(corpus, **_sizes(chunk_tokens))
+    gold = map_gold(benchmark.dev, passages, corpus or spec)
+    found = f"{gold.mapped:,} of {count(gold.total, 'gold passage')} of {spec} are in the corpus"
+    if gold.unmapped or gold.ambiguous:
+        doubts = f", {len(gold.ambiguous):,} of them ambiguous" if gold.ambiguous else ""
+        console.warn(f"{found}{doubts}; executionrag benchmark lists the others")
+    else:
+        console.note(f"{found}.")
+    return passages
