@@ -33,8 +33,24 @@ Answering = Generator[Ask | Search, Any, dspy.Prediction]
 """A question being answered."""
 
 
+_STEP = "in the step: "
+
+
+def step_of(error: BaseException) -> str | None:
+    """The step of a question (an LM step's name, or `search`) in which an exception arose; None outside of one."""
+    notes = getattr(error, "__notes__", ())
+    return next((note.removeprefix(_STEP) for note in notes if note.startswith(_STEP)), None)
+
+
+def _name_step(error: BaseException, request: Ask | Search | None) -> None:
+    """Note in what step an exception arose: a traceback shows it, and a run's record keeps it."""
+    if request is not None:
+        error.add_note(_STEP + ("search" if isinstance(request, Search) else request.step))
+
+
 def drive(program: dspy.Module, answering: Answering) -> dspy.Prediction:
     """Run a question to its end."""
+    request: Ask | Search | None = None
     try:
         request = next(answering)
         while True:
@@ -42,10 +58,14 @@ def drive(program: dspy.Module, answering: Answering) -> dspy.Prediction:
     except StopIteration as end:
         prediction: dspy.Prediction = end.value
         return prediction
+    except Exception as error:
+        _name_step(error, request)
+        raise
 
 
 async def adrive(program: dspy.Module, answering: Answering) -> dspy.Prediction:
     """Run a question to its end without blocking the event loop: searches run in a thread."""
+    request: Ask | Search | None = None
     try:
         request = next(answering)
         while True:
@@ -57,3 +77,6 @@ async def adrive(program: dspy.Module, answering: Answering) -> dspy.Prediction:
     except StopIteration as end:
         prediction: dspy.Prediction = end.value
         return prediction
+    except Exception as error:
+        _name_step(error, request)
+        raise

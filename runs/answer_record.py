@@ -4,8 +4,10 @@ from collections.abc import Iterable, Sequence
 from typing import Any
 
 from ..metrics.record import Failure, GoldHop, GoldPassage, QuestionRecord, Retrieved
+from ..program.driver import step_of
 from ..program.secrets import mask_keys
 from ..program.trajectory import ErrorStep, LMStep, SearchStep, Step
+from ..program.usage import Usage
 from .benchmarks.record import BenchmarkQuestion
 
 _ANSWERING = ("answer", "force_answer")
@@ -34,10 +36,13 @@ def answered_record(
 def failed_record(
     question: BenchmarkQuestion, gold: Sequence[GoldPassage], error: BaseException, *, benchmark: str, system: str
 ) -> QuestionRecord:
-    """The record of a question that an exception ended."""
-    lines = str(error).strip().splitlines()
-    failure = Failure(error=type(error).__name__, step="program", message=mask_keys(lines[0][:500]) if lines else "")
-    return QuestionRecord(**_asked(question, gold, benchmark, system), failure=failure)
+    """The record of a question that an exception ended; what it had spent is unknown."""
+    failure = Failure(
+        error=type(error).__name__,
+        step=step_of(error) or "program",
+        message=mask_keys(" ".join(str(error).split()))[:500],
+    )
+    return QuestionRecord(**_asked(question, gold, benchmark, system), failure=failure, usage=Usage(cost=None))
 
 
 def retrieved(steps: Iterable[Step]) -> tuple[Retrieved, ...]:

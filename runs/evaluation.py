@@ -2,8 +2,10 @@
 
 Questions go through `dspy.Evaluate`, guarded against what it does to a long run: it evaluates a wrapper over examples
 that carry an id only; answering, scoring and writing the row happen inside one future an id, so that a straggler which
-`Evaluate` starts again waits for the first; an exception becomes a row with its class, and never one of `Evaluate`'s
-counted errors; what `Evaluate` keeps is one number a question.
+`Evaluate` starts again waits for the first; an exception becomes a row with its class and step, and never one of
+`Evaluate`'s counted errors; what `Evaluate` keeps is one number a question. What would fail every question alike (a
+full disk, an LM or an encoder that cannot be had) ends the pass instead: no further question begins, and `run` raises
+it.
 
 `Evaluate` runs in a thread of its own, so that Ctrl-C is ours: `stop` lets no new question begin, and those in flight
 finish and are kept.
@@ -30,7 +32,8 @@ logger = logging.getLogger(__name__)
 
 Finished = Callable[[QuestionRecord], None]
 # DSPy keeps whole prompts in histories and traces: a few for the step at hand, none of a thousand questions.
-_SMALL_MEMORY = {"max_history_size": 16, "trace": None, "max_trace_size": 0}
+_HISTORY = 16
+_SMALL_MEMORY = {"max_history_size": _HISTORY, "trace": None, "max_trace_size": 0}
 
 
 class Evaluation:
@@ -68,7 +71,7 @@ class Evaluation:
         self._futures: dict[str, Future[float]] = {}
         self._in_flight: dict[str, None] = {}
         self._stopped = threading.Event()
-        self._broken: UserError | None = None
+        self._broken: BaseException | None = None
 
     @property
     def in_flight(self) -> list[str]:
@@ -84,11 +87,11 @@ class Evaluation:
         """Answer the questions under DSPy's current settings; returns when all rows are written, or when stopped.
 
         Raises:
-            UserError: A row could not be written; those before it are kept.
+            UserError: A row could not be written, or the system lacks what it needs; rows so far are kept.
+            dspy.LMConfigurationError: The LM cannot be asked at all.
         """
         if not self._questions:
             return
-        failed: list[BaseException] = []
 
         def evaluate() -> None:
             examples = [dspy.Example(question_id=key).with_inputs("question_id") for key in self._questions]
@@ -102,16 +105,22 @@ class Evaluation:
                 with dspy.context(**_SMALL_MEMORY):
                     evaluation(_Once(self.answer))
             except BaseException as error:  # said in the thread that waits
-                failed.append(error)
+                self._break(error)
 
         thread = threading.Thread(target=contextvars.copy_context().run, args=(evaluate,), daemon=True)
         thread.start()
-        while thread.is_alive():
-            thread.join(0.2)  # in slices, so that Ctrl-C is heard
+        try:
+            while thread.is_alive():
+                thread.join(0.2)  # in slices, so that Ctrl-C is heard
+        finally:
+            self.stop()  # left early: what is in flight is not waited for, and nothing more begins
         if self._broken is not None:
             raise self._broken
-        if failed:
-            raise failed[0]
+
+    def _break(self, error: BaseException) -> None:
+        with self._lock:
+            self._broken = self._broken or error
+        self._stopped.set()
 
     def answer(self, question_id: str) -> float:
         """Answer one question and write its row, once however often it is called; gives contain-match, 0 or 1."""
@@ -131,10 +140,10 @@ class Evaluation:
             score = float(_right(record))
             self._folder.append(record, self._texts(record))
             self._finished(record)
-        except UserError as error:  # the disk: the next row would fail alike
-            self._broken = self._broken or error
-            self._stopped.set()
+        except BaseException as error:  # not this question's: the next one would fail alike
+            self._break(error)
         finally:
+            _trim_history()
             with self._lock:
                 del self._in_flight[question_id]
             future.set_result(score)
@@ -145,6 +154,8 @@ class Evaluation:
         try:
             prediction = self._program(question=question.question)
             return answered_record(question, gold, prediction, benchmark=self._benchmark, system=self._system)
+        except (UserError, dspy.LMConfigurationError):
+            raise
         except Exception as error:
             logger.debug("question %s failed", question.id, exc_info=True)
             return failed_record(question, gold, error, benchmark=self._benchmark, system=self._system)
@@ -166,6 +177,13 @@ class _Once(dspy.Module):
 
     def forward(self, question_id: str) -> dspy.Prediction:
         return dspy.Prediction(score=self._answer(question_id))
+
+
+def _trim_history() -> None:
+    """Cut DSPy's history of the whole process, which no setting bounds: 10,000 calls with their prompts."""
+    from dspy.clients.base_lm import GLOBAL_HISTORY
+
+    del GLOBAL_HISTORY[:-_HISTORY]
 
 
 def _right(record: QuestionRecord) -> bool:

@@ -8,21 +8,29 @@ record of a question counts. A torn last line, left by a killed process, is no r
 
 import contextlib
 import json
-import os
-import secrets
+import shutil
 import threading
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import IO, Any
+from typing import Any
 
-from pydantic import ValidationError
+from pydantic import BaseModel
 
 from ..errors import UserError
 from ..metrics.record import QuestionRecord, Verdict
+from ..retrievers.temporaries import remove_stale, temporary_beside
+from .jsonl import append_lines, as_line, cut_torn, held, read_rows
 
 FORMAT = "executionrag-run"
 VERSION = 1
+_ENDING = "tmp"
 RUN, RECORDS, PASSAGES, VERDICTS = "run.json", "records.jsonl", "passages.jsonl", "verdicts.jsonl"
+
+
+class _PassageRow(BaseModel):
+    id: str
+    title: str
+    text: str
 
 
 class RunFolder:
@@ -52,17 +60,23 @@ class RunFolder:
             "question_ids": list(question_ids),
             **more,
         }
-        temporary = path.parent / f".{path.name}.{secrets.token_hex(4)}.tmp"
         try:
             if path.exists() and any(path.iterdir()):
                 raise UserError(f"{path}: exists and is no run; it is left alone, give another --out")
-            temporary.mkdir(parents=True)
-            (temporary / RUN).write_text(json.dumps(header, ensure_ascii=False, indent=1) + "\n", encoding="utf-8")
-            for name in (RECORDS, PASSAGES):
-                (temporary / name).touch()
-            temporary.replace(path)
+            path.parent.mkdir(parents=True, exist_ok=True)
+            remove_stale(path, _ENDING)
+            temporary = temporary_beside(path, _ENDING)
+            try:
+                temporary.mkdir()
+                (temporary / RUN).write_text(json.dumps(header, ensure_ascii=False, indent=1) + "\n", encoding="utf-8")
+                for name in (RECORDS, PASSAGES):
+                    (temporary / name).touch()
+                temporary.replace(path)
+            except BaseException:
+                shutil.rmtree(temporary, ignore_errors=True)
+                raise
         except OSError as error:
-            raise UserError(f"{path}: cannot be written ({error.strerror or error}); give another --out") from error
+            raise _unwritable(path, error, "give another --out") from error
         return cls(path, header)
 
     @classmethod
@@ -106,15 +120,21 @@ class RunFolder:
         return list(self._header["question_ids"])
 
     def extend(self, question_ids: Sequence[str], **more: Any) -> None:
-        """Say which questions are asked now; `run.json` is replaced."""
+        """Say which questions are asked now; `run.json` is replaced.
+
+        Raises:
+            UserError: It cannot be written; the old one stands.
+        """
         self._header = {**self._header, **more, "question_ids": list(question_ids)}
-        temporary = self.path / f".{RUN}.{secrets.token_hex(4)}.tmp"
+        temporary = self.path / f".{RUN}.{_ENDING}"  # one name, so that what a kill left is overwritten
         text = json.dumps(self._header, ensure_ascii=False, indent=1) + "\n"
         try:
             temporary.write_text(text, encoding="utf-8")
             temporary.replace(self.path / RUN)
         except OSError as error:
-            raise UserError(f"{self.path}: cannot be written ({error.strerror or error})") from error
+            with contextlib.suppress(OSError):
+                temporary.unlink()
+            raise _unwritable(self.path, error, "make room, or give another --out") from error
 
     def records(self) -> list[QuestionRecord]:
         """The finished questions, in the benchmark's order; of several records of one, the last.
@@ -122,7 +142,7 @@ class RunFolder:
         Raises:
             UserError: A line other than a torn last one is no record.
         """
-        by_id = {record.id: record for record in _lines(self.path / RECORDS, QuestionRecord)}
+        by_id = {record.id: record for record in read_rows(self.path / RECORDS, QuestionRecord)}
         order = {question: place for place, question in enumerate(self.question_ids)}
         return sorted(by_id.values(), key=lambda record: (order.get(record.id, len(order)), record.id))
 
@@ -133,18 +153,20 @@ class RunFolder:
         standing = {record.id: (record.answer, record.abstained) for record in self.records()}
         return {
             verdict.id: verdict
-            for verdict in _lines(self.path / VERDICTS, Verdict)
+            for verdict in read_rows(self.path / VERDICTS, Verdict)
             if standing.get(verdict.id) == (verdict.answer, verdict.abstained)
         }
 
     def passages(self) -> dict[str, tuple[str, str]]:
-        """Title and text of the passages that records name, by id."""
-        found = {}
-        with contextlib.suppress(FileNotFoundError):
-            for line in _whole_lines(self.path / PASSAGES):
-                row = json.loads(line)
-                found[row["id"]] = (row["title"], row["text"])
-        return found
+        """Title and text of the passages that records name, by id.
+
+        Raises:
+            UserError: A line other than a torn last one is no passage.
+        """
+        if not (self.path / PASSAGES).is_file():
+            return {}
+        rows = read_rows(self.path / PASSAGES, _PassageRow)
+        return {row.id: (row.title, row.text) for row in rows}
 
     @contextlib.contextmanager
     def appending(self) -> Iterator[None]:
@@ -153,21 +175,18 @@ class RunFolder:
         Raises:
             UserError: Another process holds it, or it cannot be written to.
         """
-        import fcntl
-
-        try:
-            with (self.path / RECORDS).open("r+b") as held:
-                fcntl.flock(held, fcntl.LOCK_EX | fcntl.LOCK_NB)
-                for name in (RECORDS, PASSAGES):
-                    _cut_torn(self.path / name)
-                self._known = set(self.passages())
+        busy = f"{self.path}: another process is writing to this run; wait for it, or give another --out"
+        elsewhere = "give another --out"
+        with held(self.path / RECORDS, busy, elsewhere):
+            try:
+                cut_torn(self.path / PASSAGES)
+            except OSError as error:
+                raise _unwritable(self.path, error, elsewhere) from error
+            self._known = set(self.passages())
+            try:
                 yield
-        except BlockingIOError as error:
-            raise UserError(
-                f"{self.path}: another process is writing to this run; wait for it, or give another --out"
-            ) from error
-        except PermissionError as error:
-            raise UserError(f"{self.path}: cannot be written ({error.strerror}); give another --out") from error
+            finally:
+                self._known = None
 
     def append(self, record: QuestionRecord, passages: Mapping[str, tuple[str, str]]) -> None:
         """Write a finished question, its passages first; it is on disk when this returns.
@@ -181,70 +200,12 @@ class RunFolder:
             rows = ({"id": key, "title": title, "text": text} for key, (title, text) in new.items())
             try:
                 if new:
-                    _append(self.path / PASSAGES, (json.dumps(row, ensure_ascii=False) for row in rows))
-                _append(self.path / RECORDS, [record.model_dump_json()])
+                    append_lines(self.path / PASSAGES, (json.dumps(row, ensure_ascii=False) for row in rows))
+                    self._known.update(new)
+                append_lines(self.path / RECORDS, [as_line(record)])
             except OSError as error:
-                raise UserError(
-                    f"{self.path}: cannot be written ({error.strerror or error}); rows so far are kept"
-                ) from error
-            self._known.update(new)
+                raise _unwritable(self.path, error, "rows so far are kept, the same line again resumes") from error
 
 
-def _append(file: Path, lines: Iterable[str]) -> None:
-    """Append whole lines with one write."""
-    content = "".join(f"{line}\n" for line in lines).encode("utf-8", "replace")
-    handle = os.open(file, os.O_WRONLY | os.O_APPEND | os.O_CREAT, 0o644)
-    try:
-        size = os.fstat(handle).st_size
-        try:
-            written = os.write(handle, content)
-            while written < len(content):
-                written += os.write(handle, content[written:])
-        except OSError:
-            os.ftruncate(handle, size)  # a half-written line would tear the next one
-            raise
-    finally:
-        os.close(handle)
-
-
-def _cut_torn(file: Path) -> None:
-    if not file.exists():
-        return
-    with file.open("r+b") as handle:
-        _truncate_after_last_line(handle)
-
-
-def _truncate_after_last_line(handle: IO[bytes]) -> None:
-    end = handle.seek(0, os.SEEK_END)
-    place = end
-    while place > 0:
-        step = min(1 << 16, place)
-        handle.seek(place - step)
-        found = handle.read(step).rfind(b"\n")
-        if found >= 0:
-            place = place - step + found + 1
-            break
-        place -= step
-    if place != end:
-        handle.truncate(place)
-
-
-def _whole_lines(file: Path) -> Iterator[bytes]:
-    """The lines that end; a torn last one is left out."""
-    with file.open("rb") as lines:
-        for line in lines:
-            if line.endswith(b"\n") and line.strip():
-                yield line
-
-
-def _lines(file: Path, kind: Any) -> Iterator[Any]:
-    try:
-        for number, line in enumerate(_whole_lines(file), start=1):
-            try:
-                yield kind.model_validate_json(line)
-            except ValidationError as error:
-                first = error.errors(include_url=False)[0]
-                field = ".".join(str(part) for part in first["loc"])
-                raise UserError(f"{file}:{number}: no {kind.__name__} (field `{field}`: {first['msg']})") from error
-    except OSError as error:
-        raise UserError(f"{file}: cannot be read ({error.strerror or error}); the run folder is damaged") from error
+def _unwritable(place: Path, error: OSError, remedy: str) -> UserError:
+    return UserError(f"{place}: cannot be written ({error.strerror or error}); {remedy}")

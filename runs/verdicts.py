@@ -11,7 +11,8 @@ from collections.abc import Iterator
 
 from ..errors import UserError
 from ..metrics.record import QuestionRecord, Verdict
-from .run_folder import VERDICTS, RunFolder, _append, _cut_torn, _lines
+from .jsonl import append_lines, as_line, held, read_rows
+from .run_folder import VERDICTS, RunFolder
 
 
 class VerdictLog:
@@ -27,7 +28,7 @@ class VerdictLog:
         self._lock = threading.Lock()
         self._last: dict[tuple[str, str, bool], Verdict] = {}
         self._said: dict[tuple[str, str, str, bool], Verdict] = {}
-        for verdict in _lines(self._file, Verdict) if self._file.is_file() else ():
+        for verdict in read_rows(self._file, Verdict) if self._file.is_file() else ():
             self._take(verdict)
 
     def standing(self, record: QuestionRecord) -> Verdict | None:
@@ -47,17 +48,9 @@ class VerdictLog:
         Raises:
             UserError: Another process holds it, or it cannot be written to.
         """
-        import fcntl
-
-        try:
-            with self._file.open("a+b") as held:
-                fcntl.flock(held, fcntl.LOCK_EX | fcntl.LOCK_NB)
-                _cut_torn(self._file)
-                yield
-        except BlockingIOError as error:
-            raise UserError(f"{self._file}: another process is judging this run; wait for it") from error
-        except PermissionError as error:
-            raise UserError(f"{self._file}: cannot be written ({error.strerror}); make the folder writable") from error
+        busy = f"{self._file}: another process is judging this run; wait for it"
+        with held(self._file, busy, "make the folder writable"):
+            yield
 
     def append(self, verdict: Verdict) -> None:
         """Write a verdict; it is on disk, and counts, when this returns.
@@ -67,7 +60,7 @@ class VerdictLog:
         """
         with self._lock:
             try:
-                _append(self._file, [verdict.model_dump_json()])
+                append_lines(self._file, [as_line(verdict)])
             except OSError as error:
                 what = error.strerror or error
                 raise UserError(f"{self._file}: cannot be written ({what}); verdicts so far are kept") from error

@@ -12,12 +12,15 @@ from typing import TYPE_CHECKING, Any
 
 from ...errors import UsageError, UserError
 from ...program.budget import MAX_LOOPS, MAX_TOKENS
+from .judge import add_judge_options, show_judged, start_judge
 from .options import add_lm_options, check_place, count, number, start_lm, whole
 
 if TYPE_CHECKING:
+    from ...metrics.llm_judge import LLMJudge
     from ...metrics.record import QuestionRecord
     from ..backends import Backend
     from ..benchmarks.benchmark import Benchmark
+    from ..benchmarks.gold import GoldMapping
     from ..benchmarks.record import BenchmarkQuestion
     from ..evaluation import Evaluation
     from ..output import Console
@@ -46,6 +49,7 @@ def add_parser(commands: Any, common: argparse.ArgumentParser) -> None:
     parser.add_argument("--temperature", type=number(0), metavar="F", default=0.0, help="default: 0, greedy")
     parser.add_argument("--max-tokens", type=whole(1), metavar="N", help="longest reply (default: the server's own)")
     parser.add_argument("--no-cache", action="store_true", help="ask the LM anew where a reply is cached")
+    add_judge_options(parser)
     asked = parser.add_argument_group("questions")
     asked.add_argument("--limit", type=whole(1), metavar="N", help="the first N questions (default: all)")
     asked.add_argument("--per-hops", type=whole(1), metavar="N", help="the first N questions of each hop count")
@@ -79,32 +83,74 @@ def run(args: argparse.Namespace, console: "Console") -> int:
 
     if args.system not in SYSTEMS:
         raise UsageError(f"--system {args.system}: there is none; there are {', '.join(sorted(SYSTEMS))}")
+    _check_judge_options(args)
     benchmark = load_benchmark(args.benchmark)
     questions = _chosen(benchmark.dev, args.limit, args.per_hops)
     index = Index.load(Path(args.index))
     mapping = map_gold(benchmark.dev, index)
-    if mapping.coverage < 1 and not args.allow_missing_gold:
-        raise UserError(
-            f"{args.index}: holds {mapping.coverage:.1%} of the gold passages of {args.benchmark}; index the "
-            "benchmark's own corpus, or go on with --allow-missing-gold"
-        )
+    _check_gold(args, mapping)
     backend = start_lm(args, console, cache=not args.no_cache)
     settings = _settings(args, backend, benchmark, index)
-    folder = _folder(out, settings, questions, benchmark)
-    records = {record.id: record for record in folder.records()}
-    todo = [one for one in questions if _missing(records.get(one.id), args.retry_failed)]
+    # Before hours of answers: a judge that cannot be had shows now.
+    judge = start_judge(args, settings.lm, console, cache=not args.no_cache) if args.judge_lm else None
+    folder = _folder(out, settings, questions)
     threads = args.threads or (1 if backend.adapter is not None else _THREADS)
-    console.note(
-        f"{args.system} · {backend.label} · {count(len(index), 'passage')} · {count(len(questions), 'question')}, "
-        f"{len(questions) - len(todo)} of them done · {count(threads, 'thread')} · seed {args.seed} · {out}"
-    )
-    gold = {question.id: mapping.passages_of(question) for question in todo}
     stopped = False
-    if todo:
-        standing = [record for key, record in records.items() if key not in gold]
-        with folder.appending():
+    with folder.appending():
+        _extend(folder, questions, benchmark)
+        records = {record.id: record for record in folder.records()}
+        todo = [one for one in questions if _missing(records.get(one.id), args.retry_failed)]
+        console.note(
+            f"{args.system} · {backend.label} · {count(len(index), 'passage')} · {count(len(questions), 'question')}, "
+            f"{len(questions) - len(todo)} of them done · {count(threads, 'thread')} · seed {args.seed} · {out}"
+        )
+        gold = {question.id: mapping.passages_of(question) for question in todo}
+        if todo:
+            standing = [record for key, record in records.items() if key not in gold]
             stopped = _answer(args, console, backend, folder, index, todo, gold, standing, threads)
-    return _tell(folder, args, console, stopped)
+    failed = _tell(folder, console)
+    if stopped:
+        console.out.line("interrupted: the same line again resumes")
+        return 130
+    if judge is not None:
+        _judge(folder, judge, console, args.threads)
+    console.out.line(f"Next: executionrag report {folder.path}")
+    return 1 if failed else 0
+
+
+def _check_judge_options(args: argparse.Namespace) -> None:
+    """See that no option of a judge stands without one."""
+    given = [
+        name for name in ("judge_api_base", "judge_api_key_env", "judge_timeout") if getattr(args, name) is not None
+    ]
+    if given and not args.judge_lm:
+        raise UsageError(f"--{given[0].replace('_', '-')} is for a judge, and --judge-lm names none")
+
+
+def _check_gold(args: argparse.Namespace, mapping: "GoldMapping") -> None:
+    """See that the index holds the gold.
+
+    Raises:
+        UserError: Some of it is missing, and that is not allowed.
+    """
+    if mapping.unmapped and not args.allow_missing_gold:
+        first = mapping.unmapped[0]
+        raise UserError(
+            f"{args.index}: {len(mapping.unmapped):,} of the {mapping.total:,} gold passages of {args.benchmark} are "
+            f"not in it (the first: {first.title!r} of question {first.question_id}); index the benchmark's own "
+            "corpus, or go on with --allow-missing-gold"
+        )
+
+
+def _judge(folder: "RunFolder", judge: "LLMJudge", console: "Console", threads: int | None) -> None:
+    """Judge the answers, and print LLM-Acc."""
+    from ..judging import judge_run
+    from .judge import is_embedded
+
+    at_once = threads or (1 if is_embedded(judge.label) else _THREADS)
+    with console.err.progress("judged", "answers") as progress:
+        judged = judge_run(folder, judge, threads=at_once, progress=progress, notify=console.err.line)
+    show_judged(judged, judge.label, console)
 
 
 def _answer(
@@ -170,16 +216,22 @@ def _interruptible(evaluation: "Evaluation", console: "Console") -> "Iterator[th
         interrupted.set()
         evaluation.stop()
         waiting = evaluation.in_flight
+        named = f" ({', '.join(waiting[:4])}{', …' if len(waiting) > 4 else ''})" if waiting else ""
         console.err.line(
-            f"interrupted: waiting for {count(len(waiting), 'question')} in flight ({', '.join(waiting[:4])}"
-            f"{', …' if len(waiting) > 4 else ''}); Ctrl-C again ends at once, with every finished question kept"
+            f"interrupted: waiting for {count(len(waiting), 'question')} in flight{named}; "
+            "Ctrl-C again ends at once, with every finished question kept"
         )
 
-    before = signal.signal(signal.SIGINT, hear)
+    before = signal.getsignal(signal.SIGINT)
+    # A job in a shell's background ignores Ctrl-C, and goes on doing so; only the main thread may listen.
+    listening = before is not signal.SIG_IGN and threading.current_thread() is threading.main_thread()
+    if listening:
+        signal.signal(signal.SIGINT, hear)
     try:
         yield interrupted
     finally:
-        signal.signal(signal.SIGINT, before)
+        if listening:
+            signal.signal(signal.SIGINT, before)
 
 
 def _chosen(
@@ -220,19 +272,17 @@ def _settings(args: argparse.Namespace, backend: "Backend", benchmark: "Benchmar
     )
 
 
-def _folder(
-    out: Path, settings: "RunSettings", questions: "Sequence[BenchmarkQuestion]", benchmark: "Benchmark"
-) -> "RunFolder":
-    """The run's folder, made or resumed.
+def _folder(out: Path, settings: "RunSettings", questions: "Sequence[BenchmarkQuestion]") -> "RunFolder":
+    """The run's folder, made or opened.
 
     Raises:
         UserError: It holds a run of other settings.
     """
     from ..run_folder import RUN, RunFolder
 
-    asked = [question.id for question in questions]
     if not (out / RUN).is_file():
         versions = {name: importlib.metadata.version(name) for name in ("executionrag", "dspy")}
+        asked = [question.id for question in questions]
         return RunFolder.create(out, settings.model_dump(), settings.digest, asked, versions=versions)
     folder = RunFolder.open(out)
     if folder.digest != settings.digest:
@@ -240,24 +290,23 @@ def _folder(
         raise UserError(
             f"{out}: holds a run of other settings ({differences}); give another --out, or the same settings"
         )
-    # A smaller --limit forgets nothing: what was asked stays asked.
-    wanted = {*asked, *folder.question_ids}
-    if len(wanted) > len(folder.question_ids):
-        folder.extend([question.id for question in benchmark.dev if question.id in wanted])
     return folder
 
 
-def _tell(folder: "RunFolder", args: argparse.Namespace, console: "Console", stopped: bool) -> int:
-    """Print what the run came to."""
+def _extend(folder: "RunFolder", questions: "Sequence[BenchmarkQuestion]", benchmark: "Benchmark") -> None:
+    """Add the questions to those asked; a smaller --limit forgets nothing."""
+    asked = set(folder.question_ids)
+    wanted = asked | {question.id for question in questions}
+    if wanted != asked:
+        folder.extend([question.id for question in benchmark.dev if question.id in wanted])
+
+
+def _tell(folder: "RunFolder", console: "Console") -> int:
+    """Print what the run came to; how many questions failed."""
     from ..evaluation import Tally
 
-    records = folder.records()
-    tally = Tally(records)
+    tally = Tally(folder.records())
     console.out.line(f"{tally.n} of {count(len(folder.question_ids), 'question')} answered: {tally} · {folder.path}")
     if tally.failed:
         console.out.line(f"{tally.failed} failed; the same line with --retry-failed asks them again")
-    if stopped:
-        console.out.line("interrupted: the same line again resumes")
-        return 130
-    console.out.line(f"Next: executionrag report {folder.path}")
-    return 1 if tally.failed else 0
+    return tally.failed

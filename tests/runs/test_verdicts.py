@@ -256,14 +256,14 @@ def test_two_processes_do_not_judge_one_run_at_a_time(answered, judge):
 def test_a_full_disk_is_said_and_keeps_what_was_written(answered, judge, monkeypatch):
     import executionrag.runs.verdicts as module
 
-    whole, calls = module._append, itertools.count()
+    whole, calls = module.append_lines, itertools.count()
 
     def append(file, written):
         if next(calls) == 1:
             raise OSError(28, "No space left on device")
         whole(file, written)
 
-    monkeypatch.setattr(module, "_append", append)
+    monkeypatch.setattr(module, "append_lines", append)
     with pytest.raises(UserError, match=r"No space left on device.*kept"):
         judge_run(answered, judge()[0])
     monkeypatch.undo()
