@@ -50,13 +50,14 @@ def layout_of(kind: str, row: SourceRow) -> Layout:
     """The layout of a row.
 
     Raises:
-        UserError: It has none of its kind's (the message names the fields that each expects), is of another kind, or has no
-            gold answer.
+        UserError: It has none of its kind's (the message names the fields that each expects), is of another kind, or
+            has no gold answer.
     """
     _refuse_other_kind(kind, row)
     if "question" in row.fields and row.fields.get("answer") is None:
         raise UserError(
-            f"{row.where}: field `answer`: is missing; test splits are published without gold answers: give the dev split"
+            f"{row.where}: field `answer`: is missing; test splits are published without gold answers, so give the dev "
+            "split"
         )
     for layout in LAYOUTS[kind]:
         if all(field in row.fields for field in layout.fields) and not (layout is _ARAG and _foreign(row)):

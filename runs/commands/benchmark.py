@@ -129,7 +129,7 @@ def _show_recall(recall: "QuestionRecall", out: "Screen") -> None:
 
 def _figure(estimate: "Estimate") -> str:
     few = ", too few to conclude" if estimate.few else ""
-    return f"{estimate.value:.3f}  95 % interval {estimate.low:.3f} to {estimate.high:.3f}, n = {estimate.n}{few}"
+    return f"{estimate.value:.3f} (95 % interval {estimate.low:.3f} to {estimate.high:.3f}), n = {estimate.n}{few}"
 
 
 def _percent(share: float) -> str:
