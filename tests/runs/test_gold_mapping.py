@@ -45,6 +45,11 @@ def test_equal_text_under_another_title_and_equal_title_over_another_text_are_no
     assert (gold.coverage, gold.mapped) == (0.0, 0)
 
 
+def test_a_gold_text_without_a_title_is_found_under_any():
+    gold = map_gold([ask(Paragraph("", "A play."))], [passage("a", "Quill", "A play."), passage("b", "", "A town.")])
+    assert gold.gold_ids("q1") == ("a",)
+
+
 def test_gold_known_by_title_is_found_by_title():
     question = ask(Paragraph("Quill", ""), Paragraph("Reed", ""))
     gold = map_gold(
