@@ -12,13 +12,12 @@ from pathlib import Path
 from typing import Any
 
 from ...errors import UserError
-from .source_rows import SourceRow
 
 _PAIRS = {"context": ("title", "sentences"), "supporting_facts": ("title", "sent_id")}
 _JSON_TEXTS = ("context", "supporting_facts", "evidences")
 
 
-def parquet_rows(path: Path) -> list[SourceRow]:
+def parquet_rows(path: Path) -> list[dict[str, Any]]:
     """Read all rows of a Parquet file.
 
     Raises:
@@ -34,7 +33,7 @@ def parquet_rows(path: Path) -> list[SourceRow]:
     except (OSError, pyarrow.ArrowException) as error:
         said = " ".join(str(error).split())[:160]
         raise UserError(f"{path}: no readable Parquet file ({said}); give the dataset's own file") from error
-    return [SourceRow(f"{path}: row {number}", official(row)) for number, row in enumerate(rows, start=1)]
+    return [official(row) for row in rows]
 
 
 def official(row: Mapping[str, Any]) -> dict[str, Any]:

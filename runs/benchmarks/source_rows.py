@@ -94,7 +94,8 @@ def read_rows(path: Path, what: str = "a benchmark's question file") -> tuple[li
     if path.suffix.lower() == ".parquet":
         from .parquet_rows import parquet_rows
 
-        rows = parquet_rows(path)
+        numbered = enumerate(parquet_rows(path), start=1)
+        rows = [SourceRow(f"{path}: row {number}", fields) for number, fields in numbered]
     else:
         rows = list(_json_rows(path, content.removeprefix(b"\xef\xbb\xbf")))
     if not rows:
