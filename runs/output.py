@@ -78,6 +78,7 @@ class Screen:
         self.unicode = self.encoding.replace("-", "").replace("_", "") in {"utf8", "utf16", "utf8sig"}
         self._lock = threading.RLock()
         self._activity = ""
+        self._bar: Any = None
 
     @property
     def width(self) -> int:
@@ -143,10 +144,13 @@ class Screen:
             self._show_activity("")
 
     @contextlib.contextmanager
-    def progress(self, what: str, unit: str, *, total: int | None = None, force: bool = False) -> Iterator[Progress]:
+    def progress(
+        self, what: str, unit: str, *, total: int | None = None, done: int = 0, force: bool = False
+    ) -> Iterator[Progress]:
         """Give a function to call with (done, total); it draws a bar on a terminal, or where forced.
 
-        The bar stands from the beginning where `total` is known then, else from the first call.
+        The bar stands from the beginning where `total` is known then, else from the first call. What was `done` before
+        counts as done, but not for the rate. Lines that are printed meanwhile stand above the bar.
         """
         if self.stream is None or not (self.is_terminal or force):
             yield lambda done, total, said="": None
@@ -160,6 +164,7 @@ class Screen:
             bars.append(
                 tqdm(
                     total=total,
+                    initial=done,
                     desc=what,
                     unit=unit if scaled else f" {unit}",
                     unit_scale=scaled,
@@ -168,6 +173,7 @@ class Screen:
                     dynamic_ncols=self.is_terminal,
                 )
             )
+            self._bar = bars[0]
 
         def update(done: int, total: int, said: str = "") -> None:
             if not bars:
@@ -181,6 +187,7 @@ class Screen:
                 draw(total)
             yield update
         finally:
+            self._bar = None
             for bar in bars:
                 bar.close()
 
@@ -208,9 +215,14 @@ class Screen:
         with self._lock:
             erase = "\r\x1b[2K" if self._activity else ""
             self._activity = ""
+            bar = self._bar
             try:
+                if bar is not None:
+                    bar.clear()
                 self.stream.write(erase + (self._encodable(text) if translate else text))
                 self.stream.flush()
+                if bar is not None:
+                    bar.refresh()
             except BrokenPipeError as error:
                 raise OutputClosed from error
             except OSError as error:

@@ -179,7 +179,7 @@ def _answer(
         context_window=backend.context_window,
     )
     tally, lock, total = Tally(standing), threading.Lock(), len(standing) + len(todo)
-    with console.err.progress("questions", "q", total=total) as progress:
+    with console.err.progress("questions", "q", total=total, done=len(standing)) as progress:
         progress(len(standing), total, said=str(tally))
 
         def finished(record: "QuestionRecord") -> None:

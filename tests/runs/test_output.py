@@ -190,3 +190,20 @@ def test_notes_are_left_out_where_quiet(capsys):
     console.note("said")
     Console(console.out, console.err, quiet=True).note("not said")
     assert capsys.readouterr() == ("", "said\n")
+
+
+def test_a_line_stands_above_the_bar_and_what_was_done_before_is_no_speed():
+    stream = Terminal()
+    screen = Screen(stream)
+    with screen.progress("questions", "q", total=10, done=8) as progress:
+        assert "80%" in stream.getvalue()
+        progress(8, 10, said="contain 4/8")
+        screen.line("interrupted")
+        assert "\rinterrupted\n" in stream.getvalue()
+        shown = stream.getvalue().rsplit("interrupted\n", 1)[1]
+        assert "8/10" in shown
+        assert "? q/s" in shown
+        assert "contain 4/8" in shown
+    before = len(stream.getvalue())
+    screen.line("done")
+    assert stream.getvalue()[before:] == "done\n"
