@@ -73,6 +73,7 @@ def main(argv: Sequence[str] | None = None) -> int:
         with _terminable(argv is None):
             parser = build_parser()
             args = parser.parse_args(arguments)
+            args.argv = arguments
             if args.version:
                 console.out.line(f"executionrag {importlib.metadata.version('executionrag')}")
                 return 0

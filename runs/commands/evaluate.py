@@ -3,6 +3,7 @@
 import argparse
 import dataclasses
 import importlib.metadata
+import shlex
 import signal
 import threading
 from collections.abc import Iterator, Sequence
@@ -93,7 +94,7 @@ def run(args: argparse.Namespace, console: "Console") -> int:
     settings = _settings(args, backend, benchmark, index)
     # Before hours of answers: a judge that cannot be had shows now.
     judge = start_judge(args, settings.lm, console, cache=not args.no_cache) if args.judge_lm else None
-    folder = _folder(out, settings, questions)
+    folder = _folder(out, settings, questions, _command_line(getattr(args, "argv", [])))
     threads = args.threads or (1 if backend.adapter is not None else _THREADS)
     stopped = False
     with folder.appending():
@@ -272,7 +273,20 @@ def _settings(args: argparse.Namespace, backend: "Backend", benchmark: "Benchmar
     )
 
 
-def _folder(out: Path, settings: "RunSettings", questions: "Sequence[BenchmarkQuestion]") -> "RunFolder":
+def _command_line(argv: "Sequence[str]") -> str:
+    """What was typed, for the run's header; addresses are left out, for they may carry a password."""
+    shown: list[str] = []
+    for word in argv:
+        option, separator, _ = word.partition("=")
+        if shown and shown[-1].endswith("api-base"):
+            word = "…"
+        elif separator and option.endswith("api-base"):
+            word = f"{option}=…"
+        shown.append(word)
+    return shlex.join(["executionrag", *shown])
+
+
+def _folder(out: Path, settings: "RunSettings", questions: "Sequence[BenchmarkQuestion]", command: str) -> "RunFolder":
     """The run's folder, made or opened.
 
     Raises:
@@ -283,7 +297,7 @@ def _folder(out: Path, settings: "RunSettings", questions: "Sequence[BenchmarkQu
     if not (out / RUN).is_file():
         versions = {name: importlib.metadata.version(name) for name in ("executionrag", "dspy")}
         asked = [question.id for question in questions]
-        return RunFolder.create(out, settings.model_dump(), settings.digest, asked, versions=versions)
+        return RunFolder.create(out, settings.model_dump(), settings.digest, asked, versions=versions, command=command)
     folder = RunFolder.open(out)
     if folder.digest != settings.digest:
         differences = "; ".join(settings.differences(folder.settings))

@@ -84,6 +84,8 @@ def _warnings(runs: Sequence[RunSummary]) -> tuple[str, ...]:
             said.append(f"{named}{unjudged} {answers} could not be judged; left out of LLM-Acc.")
         if len(run.judges) > 1:
             said.append(f"{named}its verdicts come from several judges: {', '.join(run.judges)}.")
+        if run.settings.get("lm") in run.judges:
+            said.append(f"{named}The judge is the answering LM: it judges itself.")
     if len({one.run.wrong_is for one in runs}) > 1:
         said.append("The runs are not judged alike: what is wrong differs between them.")
     benchmarks = {(one.run.settings.get("benchmark"), one.run.settings.get("benchmark_digest")) for one in runs}

@@ -17,7 +17,10 @@ from typing import Any
 from ...metrics.summary import Summary
 from ..plain_text import clean
 from .chart import Chart, Drawing, draw
-from .table import FEW, Table, escaped, markdown_table
+from .table import FEW, Cell, Table, escaped, markdown_table
+
+#: Reports of up to this many questions list them in Markdown; longer lists are for the page.
+LISTED = 60
 
 
 @dataclass(frozen=True)
@@ -104,7 +107,7 @@ def render_html(report: Report) -> str:
 
 
 def render_markdown(report: Report) -> str:
-    """The same lead, warnings and tables as Markdown; the questions stay on the page."""
+    """The same lead, warnings and tables as Markdown; of a short report the list of questions too."""
     lines = [f"# {escaped(report.title)}", ""]
     for line in report.lead:
         lines += [escaped(line), ""]
@@ -118,7 +121,20 @@ def render_markdown(report: Report) -> str:
             if len(section.tables) > 1 or table.title != section.title:
                 lines += [f"### {escaped(table.title)}", ""]
             lines += [*markdown_table(table), ""]
+    if len(report.rows) <= LISTED:
+        lines += ["## Questions", "", *markdown_table(_question_table(report)), ""]
     return "\n".join([*lines, escaped(report.footer), ""])
+
+
+def _question_table(report: Report) -> Table:
+    """The rows of `replay.list_row` as a table."""
+    rows = []
+    for run, name, question, gold, answer, outcome, category, _, _, found, mapped in report.rows:
+        why = f"{outcome}: {category}" if category and outcome == "wrong" else outcome
+        cells = (name, question, gold, answer or "–", why, f"{found} of {mapped}")
+        rows.append(tuple(Cell(cell) for cell in ((report.runs[run], *cells) if len(report.runs) > 1 else cells)))
+    head = ("id", "question", "gold", "answer", "outcome", "gold passages retrieved")
+    return Table("Questions", ("run", *head) if len(report.runs) > 1 else head, tuple(rows))
 
 
 def script_json(value: Any) -> str:

@@ -35,6 +35,7 @@ def settings_section(runs: Sequence[RunSummary]) -> Section:
         _row(f"{name} version", [(one.run.folder.header.get("versions") or {}).get(name) for one in runs])
         for name in sorted({name for one in runs for name in one.run.folder.header.get("versions") or {}})
     )
+    rows.append(_row("command", [one.run.folder.header.get("command") for one in runs], differ=False))
     notes = ("≠ marks settings in which the runs differ.",) if len(runs) > 1 else ()
     table = Table("What was run", ("", *(one.name for one in runs)), tuple(rows), notes, wide=True)
     return Section("run", "What was run", (table,))
