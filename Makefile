@@ -5,7 +5,7 @@ BIN := $(VENV)/bin
 STAMP := $(VENV)/installed
 PACKAGE_LINK := .typecheck/executionrag
 
-.PHONY: help setup demo test test-slow check format clean
+.PHONY: help setup demo test test-slow bench check format clean
 
 help: ## Show the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-10s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -27,6 +27,9 @@ test: $(STAMP) ## Run the tests (offline, no LM)
 
 test-slow: $(STAMP) ## Run the tests that use the embedded LM
 	$(BIN)/python -m pytest -m slow $(PYTEST_FLAGS)
+
+bench: $(STAMP) ## Measure memory a question and CPU an LM call; fails where a bound is broken (minutes)
+	@$(BIN)/python -m executionrag.runs.bench
 
 # mypy reads the package through a link of its name, so that a checkout under any folder name is checked alike.
 $(PACKAGE_LINK):

@@ -145,7 +145,15 @@ def _call(entry: dict[str, Any]) -> LMCall:
         cost=entry.get("cost"),
         # A hit in DSPy's cache keeps its price in the history and drops its usage; there is no other mark of it.
         cached=not usage,
+        truncated=_truncated(entry.get("response")),
     )
+
+
+def _truncated(response: Any) -> bool:
+    """Whether a reply ended at its length limit; DSPy warns in the log and hands on what there is."""
+    # DSPy's own engine says it on the response, LiteLLM on each choice.
+    parts = (response, *(getattr(response, "choices", None) or ()))
+    return any(getattr(part, "finish_reason", None) == "length" for part in parts)
 
 
 def _prompt_size(entry: dict[str, Any]) -> int:

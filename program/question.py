@@ -78,7 +78,8 @@ class QuestionState:
                 outputs = {name: _plain(value) for name, value in reply.prediction.items()}
                 if not reply.calls:  # DSPy's history is off: the fields are all that is known of the output.
                     self.budget.spend(json.dumps(outputs, ensure_ascii=False))
-                self.record(LMStep(loop=self.loop, step=step, outputs=outputs, attempts=attempt + 1))
+                cut = bool(reply.calls) and reply.calls[-1].truncated
+                self.record(LMStep(loop=self.loop, step=step, outputs=outputs, attempts=attempt + 1, truncated=cut))
                 return reply.prediction
             if not reply.unparsed:
                 overflow = is_overflow(reply.error)

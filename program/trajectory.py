@@ -50,12 +50,16 @@ class SearchStep(_Step):
 
 
 class LMStep(_Step):
-    """A reply that was used, field by field as the LM gave it."""
+    """A reply that was used, field by field as the LM gave it.
+
+    `truncated` says that the limit of its length cut it off; its fields could be read, but the last may lack its end.
+    """
 
     kind: Literal["lm"] = "lm"
     step: StepName
     outputs: dict[str, Any]
     attempts: int = 1
+    truncated: bool = False
 
 
 class RegisterStep(_Step):

@@ -9,7 +9,8 @@ class LMCall(BaseModel):
     """One request to an LM as DSPy's history shows it; tokens and cost are None where the provider says nothing.
 
     `cached` marks a reply from DSPy's cache: it billed nothing now, whatever price the history keeps for it. DSPy drops
-    the usage of such a reply, so its logical tokens are counted here, with the tokenizer of the budget.
+    the usage of such a reply, so its logical tokens are counted here, with the tokenizer of the budget. `truncated`
+    marks a reply that the limit of its length cut off.
     """
 
     model_config = ConfigDict(frozen=True)
@@ -22,6 +23,7 @@ class LMCall(BaseModel):
     logical_completion_tokens: int = 0
     cost: float | None = None
     cached: bool = False
+    truncated: bool = False
 
 
 class StepUsage(BaseModel):

@@ -1,0 +1,1 @@
+"""Benchmarks of the machinery itself: one file a benchmark, one table; `make bench` runs them all."""
