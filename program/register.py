@@ -137,8 +137,8 @@ class Register(BaseModel):
             ours[f"R{number}"] = item.id
             support, unknown = _known(proposal.support, resolve, item.id)
             refused += unknown
-            answer, refusal = _supported(item.id, proposal.answer, support)
-            refused += refusal
+            answer, unsupported = _supported(item.id, proposal.answer, support)
+            refused += unsupported
             register = register._replace(item.model_copy(update={"support": support, "answer": answer}))
         first = next(iter(register.candidates()), None)
         register = register.select(first.id).register_after if first else register

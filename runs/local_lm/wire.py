@@ -21,7 +21,7 @@ from .server import import_runtime
 _GUIDANCE = {"whitespace_flexible": False, "item_separator": ", ", "key_separator": ": ", "lenient": True}
 
 
-class ConstrainedChatLM(lm15.OpenAIChatLM):  # type: ignore[misc]
+class ConstrainedChatLM(lm15.OpenAIChatLM):
     """lm15's adapter for OpenAI-style servers, sending schemas as compact grammars."""
 
     __slots__ = ()
@@ -31,7 +31,7 @@ class ConstrainedChatLM(lm15.OpenAIChatLM):  # type: ignore[misc]
         return lm15.OpenAIChatLM.build_request(self, with_grammar(request), stream)
 
 
-class AsyncConstrainedChatLM(lm15.AsyncOpenAIChatLM):  # type: ignore[misc]
+class AsyncConstrainedChatLM(lm15.AsyncOpenAIChatLM):
     """The same for async calls; lm15's async adapter has a sync one build its requests."""
 
     _inner: Any
