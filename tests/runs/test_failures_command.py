@@ -186,7 +186,7 @@ def test_the_screen_shows_the_same(judged, capsys):
         "Wrong: judged wrong by judge/lm.",
         "10 finished of 10 asked: 1 right, 7 wrong, 1 failed, 1 not judged.",
     ):
-        assert said in out, said
+        assert said in " ".join(out.split()), said  # where lines break depends on the length of the folder's path
 
 
 def test_without_a_judge_contain_match_decides_and_the_output_says_so(tmp_path, capsys):
