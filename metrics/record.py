@@ -72,7 +72,7 @@ class QuestionRecord(_Value):
         chain: The gold sub-questions in order; empty where the benchmark has none.
         system: What answered.
         failure: Why there is no answer (a failed LM, an overflow without an answer, an exception); None where there is
-            one. A failed question keeps what was retrieved and spent until then.
+            one. Where the LM failed, the row keeps what was retrieved and spent; where an exception ended it, not.
         answer: The short answer; blank where it abstained or failed.
         explanation: A sentence or two with citations.
         abstained: The system gave no answer.
