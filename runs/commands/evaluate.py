@@ -76,7 +76,7 @@ def run(args: argparse.Namespace, console: "Console") -> int:
     if args.quiet:
         console = dataclasses.replace(console, quiet=True)
     out = Path(args.out)
-    check_place(out / "records.jsonl", "--out")
+    check_place(out / "records.jsonl", "--out", given=out)
     from ...program.systems import SYSTEMS
     from ...retrievers.index import Index
     from ..benchmarks.gold import map_gold
@@ -320,7 +320,7 @@ def _tell(folder: "RunFolder", console: "Console") -> int:
     from ..evaluation import Tally
 
     tally = Tally(folder.records())
-    console.out.line(f"{tally.n} of {count(len(folder.question_ids), 'question')} answered: {tally} · {folder.path}")
+    console.out.line(f"{tally.n} of {count(len(folder.question_ids), 'question')} finished: {tally} · {folder.path}")
     if tally.failed:
         console.out.line(f"{tally.failed} failed; the same line with --retry-failed asks them again")
     return tally.failed

@@ -116,7 +116,7 @@ def show_judged(judged: "Judged", judge: str, console: "Console") -> None:
     cost = "unknown" if judged.cost is None else f"${judged.cost:.4f}"
     out.entry(
         "",
-        f"Judged now {judged.new}, kept from before {judged.reused}; the judge's own cost {cost}, "
+        f"Judged now {judged.new}, kept from before {judged.reused}; judging now cost {cost}, "
         f"{judged.prompt_tokens:,} prompt and {judged.completion_tokens:,} completion tokens",
     )
 

@@ -63,8 +63,13 @@ class _KeyOnCommandLine(argparse.Action):
         )
 
 
-def check_place(file: Path, option: str) -> None:
+def check_place(file: Path, option: str, *, given: Path | None = None) -> None:
     """See before anything long begins that a file can be written there.
+
+    Args:
+        file: The file that will be written.
+        option: Where the caller named it.
+        given: What the caller wrote there, if not the file itself but the folder it goes into.
 
     Raises:
         UsageError: It is a folder.
@@ -74,7 +79,7 @@ def check_place(file: Path, option: str) -> None:
         raise UsageError(f"{option} {file} is a folder: name a file, e.g. {file / 'story.html'}")
     nearest = next(place for place in file.absolute().parents if place.exists())
     if not nearest.is_dir() or not os.access(nearest, os.W_OK):
-        raise UserError(f"{option} {file}: {nearest} is no folder that can be written to; give another place")
+        raise UserError(f"{option} {given or file}: {nearest} is no folder that can be written to; give another place")
 
 
 def add_lm_options(parser: argparse.ArgumentParser, *, default: str | None = None, role: str = "") -> None:

@@ -82,7 +82,7 @@ def rows():
 def test_the_same_line_resumes_and_a_larger_limit_extends(run, lm_stub):
     code, out, err = run("--limit", "2")
     assert code == 0
-    assert out.splitlines()[0].startswith("2 of 2 questions answered: contain 0/2, recall 0.00, cost unknown, 0 failed")
+    assert out.splitlines()[0].startswith("2 of 2 questions finished: contain 0/2, recall 0.00, cost unknown, 0 failed")
     assert out.splitlines()[-1] == "Next: executionrag report run"
     assert "0 of them done" in err
     assert len(lm_stub.completions) == 2 * CALLS
@@ -97,7 +97,7 @@ def test_the_same_line_resumes_and_a_larger_limit_extends(run, lm_stub):
     assert sorted(row["id"] for row in rows()) == sorted(IDS[:5])
 
     code, out, _ = run("--limit", "1")
-    assert "5 of 5 questions answered" in out, "a smaller limit forgets nothing"
+    assert "5 of 5 questions finished" in out, "a smaller limit forgets nothing"
     assert len(lm_stub.completions) == 5 * CALLS
 
 
@@ -111,7 +111,7 @@ def test_failed_rows_stay_and_are_counted_and_only_they_are_asked_again(run, lm_
     lm_stub.status = 403
     code, out, _ = run("--limit", "3")
     assert code == 1
-    assert "3 of 3 questions answered: contain 0/3" in out
+    assert "3 of 3 questions finished: contain 0/3" in out
     assert "2 failed; the same line with --retry-failed asks them again" in out
     assert {row["failure"]["error"] for row in rows() if row["failure"]} <= {"LMAuthError", "LMInvalidRequestError"}
     assert {row["failure"]["step"] for row in rows() if row["failure"]} == {"initialize"}
@@ -175,7 +175,7 @@ class TestBadInput:
 
     def test_a_file_where_the_folder_should_be(self, refused, tmp_path):
         (tmp_path / "run").write_text("x")
-        refused("is no folder that can be written to", "--quiet")
+        refused(f"run: {tmp_path / 'run'} is no folder that can be written to", "--quiet")
 
     def test_a_read_only_folder_shows_before_the_lm_is_asked(self, refused, monkeypatch, lm_stub, tmp_path):
         monkeypatch.setattr("os.access", lambda place, mode: str(place) != str(tmp_path))

@@ -56,7 +56,7 @@ def test_it_prints_llm_acc_with_its_n_and_what_it_cost(make_run, judge, lm_stub)
     assert (code, len(lm_stub.completions)) == (0, 2)
     assert out.splitlines() == [
         "LLM-Acc 1.000 (2 right, n = 2), judge openai/local-model@127.0.0.1",
-        "Judged now 2, kept from before 0; the judge's own cost unknown, 6 prompt and 2 completion tokens",
+        "Judged now 2, kept from before 0; judging now cost unknown, 6 prompt and 2 completion tokens",
     ]
     assert "judges its own answers" in err
     assert {found.judge for found in folder.verdicts().values()} == {"openai/local-model@127.0.0.1"}
@@ -88,7 +88,7 @@ def test_the_same_line_again_asks_nothing(make_run, judge, lm_stub):
     code, out, _ = judge(*options)
     assert (code, len(lm_stub.completions)) == (0, 2)
     assert "LLM-Acc 1.000" in out
-    assert "Judged now 0, kept from before 2; the judge's own cost $0.0000, 0 prompt" in out
+    assert "Judged now 0, kept from before 2; judging now cost $0.0000, 0 prompt" in out
 
 
 def test_again_asks_anew_past_every_cache(make_run, judge, lm_stub):
@@ -195,7 +195,7 @@ def test_a_reply_from_the_cache_costs_nothing_and_says_so(make_run, judge, lm_st
     options = ("--judge-lm", "openai/local-model", "--judge-api-base", lm_stub.root)
     judge(*options)
     (folder.path / "verdicts.jsonl").unlink()
-    assert "Judged now 2, kept from before 0; the judge's own cost $0.0000, 0 prompt" in judge(*options)[1]
+    assert "Judged now 2, kept from before 0; judging now cost $0.0000, 0 prompt" in judge(*options)[1]
     assert len(lm_stub.completions) == 2
     assert all(found.cached for found in folder.verdicts().values())
 
