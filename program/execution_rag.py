@@ -4,7 +4,6 @@ from typing import Any
 
 import dspy
 
-from ..errors import UsageError
 from ..retrievers.index import Index
 from ..retrievers.session import SearchSession
 from ..signatures.answer_question import AnswerQuestion
@@ -16,8 +15,7 @@ from ..signatures.write_query import WriteQuery
 from .budget import MAX_LOOPS, MAX_TOKENS, Limits
 from .driver import Answering, adrive, drive
 from .loop import LoopSettings, RegisterLoop
-from .neutralize import neutralize
-from .question import QuestionState
+from .question import QuestionState, checked_question
 from .register import MAX_ITEMS
 from .window import lm_window
 
@@ -36,6 +34,7 @@ class ExecutionRAG(dspy.Module):
         max_tokens: cumulative context tokens a question may use.
         context_window: the LM's window in tokens; read off the LM where it tells, else unlimited.
         seed: whether a first search with the question grounds the initial register.
+        update: whether what is found changes the register; else each of its items is searched for once.
         replay: whether the whole register is shown each loop instead of what changed.
         max_items: requirements that a register may hold.
         parse_retries: how often a step is asked again after a reply that could not be read.
@@ -50,6 +49,7 @@ class ExecutionRAG(dspy.Module):
         max_tokens: int = MAX_TOKENS,
         context_window: int | None = None,
         seed: bool = True,
+        update: bool = True,
         replay: bool = False,
         max_items: int = MAX_ITEMS,
         parse_retries: int = 1,
@@ -62,7 +62,7 @@ class ExecutionRAG(dspy.Module):
         self.max_tokens = max_tokens
         self.context_window = context_window
         self.parse_retries = parse_retries
-        self.settings = LoopSettings(seed=seed, replay=replay, max_items=max_items)
+        self.settings = LoopSettings(seed=seed, update=update, replay=replay, max_items=max_items)
         self.initialize = dspy.Predict(InitializeRegister)
         self.select = dspy.Predict(SelectRequirement)
         self.write_query = dspy.Predict(WriteQuery)
@@ -88,11 +88,10 @@ class ExecutionRAG(dspy.Module):
         return await adrive(self, self._answering(question))
 
     def _answering(self, question: Any) -> Answering:
-        if not isinstance(question, str) or not neutralize(question).strip():
-            raise UsageError("the question is blank: give a question in words")
+        asked = checked_question(question)
         session = SearchSession(self.index, k=self.k)
         limits = Limits(
             self.max_loops, self.max_tokens, self.context_window or lm_window(self.answer.lm or dspy.settings.lm)
         )
-        state = QuestionState(question.strip(), session, limits, parse_retries=self.parse_retries)
+        state = QuestionState(asked, session, limits, parse_retries=self.parse_retries)
         return RegisterLoop(state, self.settings).run()

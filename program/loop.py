@@ -48,11 +48,13 @@ NUDGE_QUERY = "Most of the search budget is spent: search more narrowly, for exa
 class LoopSettings:
     """What distinguishes the register's variants.
 
-    `seed`: whether a first search grounds the initial register. `replay`: whether the whole register is shown each loop
-    instead of the delta.
+    `seed`: whether a first search grounds the initial register. `update`: whether what is found changes the register;
+    else each of its items is searched for once. `replay`: whether the whole register is shown each loop instead of the
+    delta.
     """
 
     seed: bool = True
+    update: bool = True
     replay: bool = False
     max_items: int = MAX_ITEMS
 
@@ -86,6 +88,8 @@ class RegisterLoop:
             settled = yield from self._initialize()
             if settled:
                 return settled
+            if not self.settings.update:
+                return (yield from self._search_each_once())
             while self.register.open_items:
                 if limit := self.state.budget.exceeded:
                     return limit
@@ -125,6 +129,21 @@ class RegisterLoop:
         transition = yield from self._update(target, result, NUDGE_UPDATE if nudged else NONE)
         shown = self.progress.record(state.loop, target, result, transition.register_after)
         self._apply("update", transition, shown)
+
+    def _search_each_once(self) -> Generator[Any, Any, StopReason]:
+        """Without updates: a query and a search for each item in turn; nothing is ever resolved by it."""
+        state = self.state
+        for target in self.register.open_items:
+            if limit := state.budget.exceeded:
+                return limit
+            nudged = state.budget.nudge_due
+            state.loop = state.budget.loops + 1
+            tool, query = yield from self._write_query(target, NUDGE_QUERY if nudged else NONE)
+            result = yield from state.search(tool, query, target.id)
+            state.budget.loops += 1
+            shown = self.progress.record(state.loop, target, result, self.register)
+            self._apply("update", Transition(register_after=self.register), shown)
+        return "answered"
 
     def _select(self) -> Generator[Any, Any, Requirement]:
         candidates = self.register.candidates()

@@ -11,11 +11,13 @@ from typing import Any, Literal
 
 import dspy
 
+from ..errors import UsageError
 from ..retrievers.session import SearchResult, SearchSession, Tool
 from .asking import Ask, Reply, is_overflow
 from .budget import Budget, Limits
 from .driver import Answering, Search
 from .evidence import AnswerText, cited
+from .neutralize import neutralize
 from .register import Register
 from .secrets import mask_keys
 from .tokens import TOKENIZER, count_tokens
@@ -26,7 +28,7 @@ from .watching import notify
 StopReason = Literal[
     "resolved", "budget_loops", "budget_tokens", "no_requirements", "context_overflow", "lm_error", "answered"
 ]
-__all__ = ["Answering", "ContextOverflow", "LMFailure", "QuestionState", "StopReason"]
+__all__ = ["Answering", "ContextOverflow", "LMFailure", "QuestionState", "StopReason", "checked_question"]
 
 
 class ContextOverflow(Exception):
@@ -35,6 +37,17 @@ class ContextOverflow(Exception):
 
 class LMFailure(Exception):
     """The provider failed past its retries; the question ends as `lm_error`."""
+
+
+def checked_question(question: Any) -> str:
+    """The question, stripped.
+
+    Raises:
+        UsageError: It is blank, or no text.
+    """
+    if not isinstance(question, str) or not neutralize(question).strip():
+        raise UsageError("the question is blank: give a question in words")
+    return question.strip()
 
 
 class QuestionState:

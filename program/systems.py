@@ -1,7 +1,7 @@
 """The systems by name: what `evaluate --system` takes.
 
-A register's variant is a row of settings of `ExecutionRAG`; any other system is a module of its own. Adding one is one
-file and one line here.
+A register's variant is a row of settings of `ExecutionRAG`; any other system is a module of its own, as a rule a
+`Baseline` that says how it gathers evidence. Adding one is one file and one line here.
 """
 
 from collections.abc import Callable
@@ -11,7 +11,11 @@ import dspy
 
 from ..errors import UsageError
 from ..retrievers.index import Index
+from .a_rag import ARAG
+from .direct import Direct
 from .execution_rag import ExecutionRAG
+from .ircot import IRCoT
+from .vanilla_rag import VanillaRAG
 
 System = Callable[..., dspy.Module]
 
@@ -24,8 +28,13 @@ def _register(**variant: Any) -> System:
 
 
 SYSTEMS: dict[str, System] = {
+    "direct": Direct,
+    "vanilla-rag": VanillaRAG,
+    "ircot": IRCoT,
+    "a-rag": ARAG,
     "executionrag": _register(),
     "executionrag-question-init": _register(seed=False),
+    "executionrag-static": _register(update=False),
     "executionrag-full-replay": _register(replay=True),
 }
 

@@ -11,7 +11,9 @@ from pydantic import BaseModel, ConfigDict, Field, TypeAdapter
 
 from .register import Requirement
 
-StepName = Literal["initialize", "select", "write_query", "update", "answer", "force_answer"]
+StepName = Literal[
+    "initialize", "select", "write_query", "update", "choose_action", "next_thought", "answer", "force_answer"
+]
 
 
 class _Step(BaseModel):

@@ -29,6 +29,11 @@ SCHEMA_ITEMS, MAX_LIST = 6, 24
 _ONLY_IDS = re.compile(r"(?:[PR]?\d+\s+)+[PR]?\d+", re.IGNORECASE)
 _JSON = re.compile(r"\s*(?:```\w*\s*)?(?:\{|\[\s*[{\"\]])")
 _TEXT_NAMES = ("text", "question", "requirement")
+_TOOL_NAMES, _QUERY_NAMES = ("tool", "name"), ("query", "ids", "keywords", "arguments")
+_CALL = re.compile(r"\b(?:semantic_search|keyword_search|read_passages)\b", re.IGNORECASE)
+_NO_CALL = re.compile(
+    r"\W*(?:(?:final[ _])?answer|finish(?:ed)?|done|stop|none|null|n/a|no (?:tool )?calls?)\W*", re.IGNORECASE
+)
 _YES, _NO = {"true", "yes", "y", "1"}, {"false", "no", "n", "0"}
 _RIGHT, _WRONG = {"right", "correct", "accurate"}, {"wrong", "incorrect", "inaccurate"}
 _NEGATED = r"(?:\bnot|n't|\bnever|\bneither)\s+(?:\w+\s+)?"
@@ -121,6 +126,28 @@ def _tool(value: Any) -> str:
     return "read_passages" if "read" in text else "semantic_search"
 
 
+def _calls(value: Any) -> list[Any]:
+    """Tool calls; `"keyword_search: Ana Kell"` is read as one, and what says that there is none as none."""
+    calls: list[Any] = []
+    for item in _many(value):
+        if isinstance(item, dict):
+            name = _text(next((item[key] for key in _TOOL_NAMES if key in item), None))
+            # A tool of its own making, or none named, is a search by meaning; "answer" is no call.
+            if not _NO_CALL.fullmatch(name) and (name or set(_QUERY_NAMES) & set(item)):
+                calls.append(item)
+        elif isinstance(item, BaseModel):
+            calls.append(item)
+        elif match := _CALL.search(text := _text(item)):
+            calls.append({"tool": match[0], "query": text[match.end() :].strip(" \t:=()\"'")})
+        elif text and not _NO_CALL.fullmatch(text):
+            raise ValueError("names no tool")  # not the same as a list that is empty on purpose
+    return calls[:MAX_LIST]
+
+
+def _query(value: Any) -> str:
+    return _text(list(value.values())) if isinstance(value, dict) else _text(value)
+
+
 def _flag(value: Any) -> bool:
     return value if isinstance(value, bool) else _text(value).casefold().strip(".!\"' ") in _YES
 
@@ -185,6 +212,15 @@ class NewRequirement(_FromLM):
     text: Text = Field(validation_alias=AliasChoices(*_TEXT_NAMES))
     needs: Ids = Field(default=[])
     replaces: Value = ""
+
+
+class ToolCall(_FromLM):
+    """One call of a tool, as an agent asks for it."""
+
+    tool: Annotated[Literal["semantic_search", "keyword_search", "read_passages"], BeforeValidator(_tool)] = Field(
+        default="semantic_search", validation_alias=AliasChoices(*_TOOL_NAMES)
+    )
+    query: Annotated[str, BeforeValidator(_query)] = Field(default="", validation_alias=AliasChoices(*_QUERY_NAMES))
 
 
 class _Lenient:
@@ -259,3 +295,9 @@ class NewRequirements(_Lenient):
     """A list of `NewRequirement`; a plain string is read as its text."""
 
     read, target = staticmethod(_requirements), list[NewRequirement]
+
+
+class ToolCalls(_Lenient):
+    """A list of `ToolCall`; one object is read as a list of one, and `"none"` or `"answer"` as none."""
+
+    read, target = staticmethod(_calls), list[ToolCall]

@@ -17,6 +17,8 @@ _STEP_FIELDS = {
     "selected_id": "select",
     "query": "write_query",
     "updates": "update",
+    "calls": "choose_action",
+    "thought": "next_thought",
     "answer": "answer",
     "verdict": "judge",
 }

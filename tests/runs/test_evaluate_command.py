@@ -155,7 +155,7 @@ class TestBadInput:
         refused("argument --limit: '0' is no whole number of at least 1", "--limit", "0", code=2)
 
     def test_an_unknown_system(self, refused):
-        refused("--system guess: there is none; there are executionrag,", "--system", "guess", code=2)
+        refused("--system guess: there is none; there are a-rag, direct,", "--system", "guess", code=2)
 
     def test_an_unknown_benchmark(self, refused):
         refused("--benchmark trivia: ", "--benchmark", "trivia", code=2)

@@ -7,15 +7,20 @@ import dspy
 import pytest
 from dspy.adapters.json_adapter import _get_structured_outputs_response_format
 
+from executionrag.signatures.answer_directly import AnswerDirectly
 from executionrag.signatures.answer_question import AnswerQuestion
+from executionrag.signatures.choose_action import ChooseAction
 from executionrag.signatures.force_answer import ForceAnswer
 from executionrag.signatures.initialize_register import InitializeRegister
+from executionrag.signatures.next_thought import NextThought
 from executionrag.signatures.select_requirement import SelectRequirement
 from executionrag.signatures.update_register import UpdateRegister
 from executionrag.signatures.values import SCHEMA_ITEMS, ItemUpdate, ProposedRequirement
 from executionrag.signatures.write_query import WriteQuery
 
-SIGNATURES = [InitializeRegister, SelectRequirement, WriteQuery, UpdateRegister, AnswerQuestion, ForceAnswer]
+OF_THE_REGISTER = [InitializeRegister, SelectRequirement, WriteQuery, UpdateRegister]
+SIGNATURES = [*OF_THE_REGISTER, ChooseAction, NextThought, AnswerQuestion, ForceAnswer, AnswerDirectly]
+ANSWERS = [AnswerQuestion, ForceAnswer, AnswerDirectly]
 # Swallowed by Predict as arguments, shadowed by Example's methods, or clashing with pydantic's.
 RESERVED = {
     *("config", "demos", "signature", "lm", "new_signature", "trace", "prediction"),
@@ -49,15 +54,16 @@ def test_inputs_are_text_and_the_question_is_one_of_them(signature):
 @every_signature
 def test_what_is_the_same_each_loop_comes_before_what_is_not(signature):
     names = list(signature.input_fields)
-    if "progress" in names:
-        assert names[:2] == ["question", "progress"]
+    for grown in {"progress", "transcript"} & set(names):
+        assert names[:2] == ["question", grown]
 
 
 @every_signature
 def test_the_verdict_comes_last(signature):
     outputs = list(signature.output_fields)
     assert len(outputs) > 1
-    assert outputs[-1] in {"requirements", "selected_id", "query", "tool", "new_requirements", "answer"}
+    of_the_register = {"requirements", "selected_id", "query", "tool", "new_requirements"}
+    assert outputs[-1] in of_the_register | {"calls", "finished", "answer"}
 
 
 @pytest.mark.parametrize("model", [ProposedRequirement, ItemUpdate])
@@ -95,6 +101,7 @@ def test_a_reply_can_be_constrained_to_its_schema_in_field_order(signature):
         (InitializeRegister, "requirements", ["text", "needs", "support", "answer"]),
         (UpdateRegister, "updates", ["requirement", "note", "support", "answer", "status", "reason"]),
         (UpdateRegister, "new_requirements", ["text", "needs", "replaces"]),
+        (ChooseAction, "calls", ["tool", "query"]),
     ],
 )
 def test_objects_are_asked_for_in_the_order_of_their_fields(signature, field, names):
@@ -109,6 +116,7 @@ def test_objects_are_asked_for_in_the_order_of_their_fields(signature, field, na
         (InitializeRegister, "requirements"),
         (UpdateRegister, "updates"),
         (UpdateRegister, "new_requirements"),
+        (ChooseAction, "calls"),
     ],
 )
 def test_a_list_that_is_constrained_to_its_schema_ends(signature, field):
@@ -137,11 +145,14 @@ def test_each_adapter_can_write_its_prompt(signature, adapter):
 
 @every_signature
 def test_the_step_can_be_told_from_its_output_fields(signature):
-    fields = {"requirements", "selected_id", "query", "updates", "answer"}
+    fields = {"requirements", "selected_id", "query", "updates", "calls", "thought", "answer"}
     assert len(fields & set(signature.output_fields)) == 1
     assert not fields & set(signature.input_fields)
 
 
-def test_both_answers_give_the_same_fields():
-    assert list(AnswerQuestion.output_fields) == list(ForceAnswer.output_fields)
+def test_every_answer_gives_the_same_fields():
+    kinds = [{name: field.annotation for name, field in one.output_fields.items()} for one in ANSWERS]
+    assert [list(kind) for kind in kinds] == [["explanation", "abstained", "answer"]] * 3
+    assert kinds[0] == kinds[1] == kinds[2]
+    assert len({one.output_fields["answer"].json_schema_extra["desc"] for one in ANSWERS}) == 1
     assert list(AnswerQuestion.input_fields) == list(ForceAnswer.input_fields)
