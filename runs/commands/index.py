@@ -56,6 +56,9 @@ def add_parser(commands: Any, common: argparse.ArgumentParser) -> None:
         help="split every text longer than this on sentence ends (default: files into pieces of "
         f"{CHUNK_TOKENS}, JSON Lines and benchmark passages whole up to {WHOLE_TOKENS:,})",
     )
+    parser.add_argument(
+        "--allow-missing-gold", action="store_true", help="index though gold passages of the benchmark are missing"
+    )
     parser.add_argument("--progress", action="store_true", help="draw the progress bar even into a file")
 
 
@@ -70,7 +73,9 @@ def run(args: argparse.Namespace, console: "Console") -> int:
         raise UserError(f"{out}: an index stands there already; replace it with --overwrite, or give another --out")
     started = time.perf_counter()
     if args.benchmark is not None:
-        passages = _benchmark_passages(args.benchmark, args.corpus, args.chunk_tokens, console)
+        passages = _benchmark_passages(
+            args.benchmark, args.corpus, args.chunk_tokens, console, allow_missing=args.allow_missing_gold
+        )
     else:
         passages = load_corpus(Path(args.corpus), **_sizes(args.chunk_tokens))
     console.note(f"{count(len(passages), 'passage')} to index; loading the encoder {args.encoder} …")
@@ -101,8 +106,14 @@ def _sizes(chunk_tokens: int | None) -> dict[str, int]:
     return {} if chunk_tokens is None else {"chunk_tokens": chunk_tokens, "whole_tokens": chunk_tokens}
 
 
-def _benchmark_passages(spec: str, corpus: str | None, chunk_tokens: int | None, console: "Console") -> "list[Passage]":
-    """The corpus of a benchmark, its own or the file that is given for it; says what of its gold is there."""
+def _benchmark_passages(
+    spec: str, corpus: str | None, chunk_tokens: int | None, console: "Console", *, allow_missing: bool
+) -> "list[Passage]":
+    """The corpus of a benchmark, its own or the file that is given for it; says what of its gold is there.
+
+    Raises:
+        UserError: Some gold passage is not in the corpus, and that is not allowed.
+    """
     from ..benchmarks.corpus_file import read_corpus
     from ..benchmarks.gold import map_gold
     from ..benchmarks.load import corpus_passages, load_benchmark
@@ -114,6 +125,11 @@ def _benchmark_passages(spec: str, corpus: str | None, chunk_tokens: int | None,
         passages = read_corpus(corpus, **_sizes(chunk_tokens))
     gold = map_gold(benchmark.dev, passages, corpus or spec)
     found = f"{gold.mapped:,} of {count(gold.total, 'gold passage')} of {spec} are in the corpus"
+    if gold.mapped < gold.total and not allow_missing:
+        raise UserError(
+            f"{found}; give the benchmark's own corpus (executionrag benchmark lists what is missing), or go on with "
+            "--allow-missing-gold"
+        )
     if gold.unmapped or gold.ambiguous:
         doubts = f", {len(gold.ambiguous):,} of them ambiguous" if gold.ambiguous else ""
         console.warn(f"{found}{doubts}; executionrag benchmark lists the others")

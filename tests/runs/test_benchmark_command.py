@@ -101,7 +101,11 @@ def test_an_index_of_a_benchmark_over_a_corpus_file_tells_what_gold_it_holds(cal
         + json.dumps({"title": "X", "text": "Y."})
         + "\n"
     )
-    code, out, err = called("index", "--benchmark", "2wiki:q.jsonl", "--corpus", "c.jsonl", "--out", "idx")
+    command = ["index", "--benchmark", "2wiki:q.jsonl", "--corpus", "c.jsonl", "--out", "idx"]
+    code, _, err = called(*command)
+    assert code == 1
+    assert "error: 1 of 2 gold passages of 2wiki:q.jsonl are in the corpus; give" in err
+    code, out, err = called(*command, "--allow-missing-gold")
     assert code == 0
     assert out.startswith("Indexed 2 passages")
     assert "warning: 1 of 2 gold passages of 2wiki:q.jsonl are in the corpus" in err
