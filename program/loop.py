@@ -21,12 +21,10 @@ from .evidence import (
     NONE,
     AnswerText,
     answer_passages,
-    default_answer,
     filled,
     findings,
     found_values,
     named_passage,
-    read_answer,
     read_query,
     show_passage,
     show_passages,
@@ -36,7 +34,7 @@ from .neutralize import neutralize, one_line
 from .progress import Progress
 from .question import Answering, ContextOverflow, LMFailure, QuestionState, StopReason
 from .register import MAX_ITEMS, Register, Requirement, Transition
-from .trajectory import AnswerStep, RegisterStep
+from .trajectory import RegisterStep
 
 NUDGE_UPDATE = (
     "Most of the search budget is spent: resolve what is supported, and retire with a reason what is not needed."
@@ -235,41 +233,22 @@ class RegisterLoop:
         return outputs, len(better)
 
     def _answer(self, stop_reason: StopReason) -> Generator[Any, Any, tuple[AnswerText, bool]]:
-        """Answer from the register, tools off; the flag says that the prompt did not fit even when reduced."""
-        forced = stop_reason in ("budget_loops", "budget_tokens", "context_overflow")
+        """Answer from the register; where the passages do not fit, without the older half of the unsupporting ones."""
         chosen = answer_passages(self.register, self.state.session, self.state.budget.limits.effective_tokens)
         supporting = {passage for item in self.register.items for passage in item.support}
-        # Where they do not fit: all supporting passages, and the newer half of the others.
         others = [pair for pair in chosen if pair[0] not in supporting]
         dropped = {pair[0] for pair in others[len(others) // 2 :]}
         fewer = [pair for pair in chosen if pair[0] not in dropped]
-        outputs, overflowed, passages = None, False, chosen
-        for passages in (chosen, fewer) if dropped else (chosen,):
-            texts = tuple(text for _, text in passages)
-            try:
-                outputs = yield from self.state.ask(
-                    "force_answer" if forced else "answer",
-                    texts,
-                    question=self.question,
-                    findings=findings(self.register, self.state.session),
-                    passages=show_passages(texts),
-                )
-                overflowed = False
-                break
-            except ContextOverflow:
-                overflowed = True
-        answer = read_answer(outputs) if outputs is not None else default_answer(self.register)
-        self.state.record(
-            AnswerStep(
-                loop=self.state.loop,
-                forced=forced,
-                answer=answer.answer,
-                explanation=answer.explanation,
-                abstained=answer.abstained,
-                shown=tuple(passage_id for passage_id, _ in passages),
-            )
+        return self.state.answer(
+            [chosen, fewer] if dropped else [chosen],
+            lambda shown: {
+                "question": self.question,
+                "findings": findings(self.register, self.state.session),
+                "passages": show_passages(shown),
+            },
+            self.register,
+            forced=stop_reason in ("budget_loops", "budget_tokens", "context_overflow"),
         )
-        return answer, overflowed
 
     def _apply(self, cause: Any, transition: Transition, shown: str) -> None:
         """Take a transition's register, count and record what it showed."""

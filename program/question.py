@@ -6,7 +6,7 @@ the same for all. `ask` and `search` are generators: they yield what is to be do
 
 import json
 import time
-from collections.abc import Generator
+from collections.abc import Callable, Generator, Sequence
 from typing import Any, Literal
 
 import dspy
@@ -16,18 +16,20 @@ from ..retrievers.session import SearchResult, SearchSession, Tool
 from .asking import Ask, Reply, is_overflow
 from .budget import Budget, Limits
 from .driver import Answering, Search
-from .evidence import AnswerText, cited
+from .evidence import AnswerText, cited, default_answer, read_answer
 from .neutralize import neutralize
 from .register import Register
 from .secrets import mask_keys
 from .tokens import TOKENIZER, count_tokens
-from .trajectory import ErrorStep, Found, LMStep, SearchStep, Step, StepName
+from .trajectory import AnswerStep, ErrorStep, Found, LMStep, SearchStep, Step, StepName
 from .usage import Usage
 from .watching import notify
 
 StopReason = Literal[
     "resolved", "budget_loops", "budget_tokens", "no_requirements", "context_overflow", "lm_error", "answered"
 ]
+Passages = Sequence[tuple[str, str]]
+"""Passages as an answering step shows them: id and shown text."""
 __all__ = ["Answering", "ContextOverflow", "LMFailure", "QuestionState", "StopReason", "checked_question"]
 
 
@@ -147,6 +149,50 @@ class QuestionState:
             elif hit.passage_id not in self._read_in_full:
                 self._read_in_full.add(hit.passage_id)
                 self.usage.retrieved_tokens_arag += size
+
+    def answer(
+        self,
+        choices: Sequence[Passages],
+        inputs_of: Callable[[Sequence[str]], dict[str, str]],
+        register: Register,
+        *,
+        forced: bool,
+    ) -> Generator[Ask, Reply, tuple[AnswerText, bool]]:
+        """Answer, tools off, from the first choice of passages that fits the LM's window.
+
+        Args:
+            choices: What to show, as pairs of passage id and shown text; each fewer than the one before.
+            inputs_of: Gives the answering step's inputs for the shown texts.
+            register: What an answer that could not be read is replaced from.
+            forced: The search was cut short, so that the answer is forced.
+
+        Returns:
+            The answer, and whether the prompt did not fit even with the last choice.
+
+        Raises:
+            LMFailure: the provider failed past its retries.
+        """
+        outputs, overflowed, passages = None, False, choices[0]
+        for passages in choices:
+            texts = tuple(text for _, text in passages)
+            try:
+                outputs = yield from self.ask("force_answer" if forced else "answer", texts, **inputs_of(texts))
+                overflowed = False
+                break
+            except ContextOverflow:
+                overflowed = True
+        answer = read_answer(outputs) if outputs is not None else default_answer(register)
+        self.record(
+            AnswerStep(
+                loop=self.loop,
+                forced=forced,
+                answer=answer.answer,
+                explanation=answer.explanation,
+                abstained=answer.abstained,
+                shown=tuple(passage_id for passage_id, _ in passages),
+            )
+        )
+        return answer, overflowed
 
     def prediction(self, answer: AnswerText, register: Register, stop_reason: StopReason) -> dspy.Prediction:
         """The prediction contract that every system shares."""
