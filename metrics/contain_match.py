@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from .example_fields import answer_of, golds_of
-from .normalize import normalize
+from .normalize import normalize, same_as_written
 
 _YES_NO = ("yes", "no")
 
@@ -39,8 +39,7 @@ def answer_contains(example: Any, prediction: Any, trace: Any = None) -> float:
 def _contains(gold: str, answer: str) -> bool:
     wanted, tokens = normalize(gold).split(), normalize(answer).split()
     if not wanted:
-        folded = gold.strip().casefold()
-        return bool(folded) and folded == answer.strip().casefold()
+        return same_as_written(gold, answer)
     if len(wanted) == 1 and wanted[0] in _YES_NO:
         return tokens[:1] == wanted
     return any(tokens[start : start + len(wanted)] == wanted for start in range(len(tokens) - len(wanted) + 1))

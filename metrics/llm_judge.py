@@ -18,7 +18,7 @@ from ..program.neutralize import neutralize, one_line
 from ..program.secrets import mask_keys
 from ..program.usage import Usage
 from ..signatures.judge_answer import JudgeAnswer
-from .example_fields import answer_of, field, texts
+from .example_fields import answer_of, field, golds_of
 from .record import QuestionRecord, Verdict
 
 logger = logging.getLogger(__name__)
@@ -135,7 +135,7 @@ class LLMJudge(dspy.Module):
             yield
 
     def _of_prediction(self, example: Any, prediction: Any) -> Verdict | None:
-        golds = texts(field(example, "answers")) or texts(field(example, "answer"))
+        golds = golds_of(example)
         question = field(example, "question")
         if not golds or not isinstance(question, str):
             logger.warning("not judged: the example has no question, or no gold answer in `answers` or `answer`")

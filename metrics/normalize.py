@@ -17,3 +17,9 @@ def normalize(text: str) -> str:
     """
     text = "".join(character for character in text.lower() if character not in _PUNCTUATION)
     return " ".join(_ARTICLES.sub(" ", text).split())
+
+
+def same_as_written(gold: str, answer: str) -> bool:
+    """Whether an answer is the gold, case folded: how golds are compared that normalisation leaves empty ("A")."""
+    folded = gold.strip().casefold()
+    return bool(folded) and folded == answer.strip().casefold()

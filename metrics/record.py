@@ -7,27 +7,22 @@ passage ids; the texts are stored once a run, beside it.
 from collections.abc import Sequence
 from typing import Literal
 
-from pydantic import BaseModel, ConfigDict
-
 from ..program.register import Requirement
 from ..program.trajectory import RegisterStep, SearchStep, Step
 from ..program.usage import Usage
+from .value import Value
 
 RECORD_VERSION = 1
 
 
-class _Value(BaseModel):
-    model_config = ConfigDict(frozen=True)
-
-
-class GoldPassage(_Value):
+class GoldPassage(Value):
     """A supporting paragraph of the question, with its passage in the index; None where it could not be mapped."""
 
     title: str
     passage_id: str | None
 
 
-class GoldHop(_Value):
+class GoldHop(Value):
     """A hop of the gold chain; `gold` is the position of its paragraph in the record's `gold`, where annotated."""
 
     question: str
@@ -35,7 +30,7 @@ class GoldHop(_Value):
     gold: int | None = None
 
 
-class Retrieved(_Value):
+class Retrieved(Value):
     """A passage that a tool returned, and what first brought it: loop (0 is the seed), tool, query, rank from 1.
 
     `full` says that its whole text was shown, then or later.
@@ -49,7 +44,7 @@ class Retrieved(_Value):
     full: bool
 
 
-class Failure(_Value):
+class Failure(Value):
     """Why a question has no answer: the exception's class, the step that it ended, one line of what it said."""
 
     error: str
@@ -57,7 +52,7 @@ class Failure(_Value):
     message: str
 
 
-class QuestionRecord(_Value):
+class QuestionRecord(Value):
     """What one question came to.
 
     Attributes:
@@ -131,7 +126,7 @@ class QuestionRecord(_Value):
         return [step for step in self.trajectory if isinstance(step, RegisterStep)]
 
 
-class Verdict(_Value):
+class Verdict(Value):
     """What a judge said of one answer; `verdict` is None where it could not judge, and `error` then says why.
 
     `answer` and `abstained` are what was judged: a verdict on another answer does not count. Cost and tokens are the

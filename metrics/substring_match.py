@@ -10,7 +10,7 @@ from collections.abc import Iterable
 from typing import Any
 
 from .example_fields import answer_of, golds_of
-from .normalize import normalize
+from .normalize import normalize, same_as_written
 
 
 def substring_match(golds: Iterable[str], answer: str, abstained: bool = False) -> bool:
@@ -35,7 +35,4 @@ def substring_metric(example: Any, prediction: Any, trace: Any = None) -> float:
 
 def _inside(gold: str, answer: str) -> bool:
     wanted = normalize(gold)
-    if not wanted:
-        folded = gold.strip().casefold()
-        return bool(folded) and folded == answer.strip().casefold()
-    return wanted in normalize(answer)
+    return wanted in normalize(answer) if wanted else same_as_written(gold, answer)

@@ -7,31 +7,26 @@ not exist are None, never NaN: `summary.json` is plain JSON.
 from collections.abc import Callable, Mapping, Sequence
 from typing import Literal
 
-from pydantic import BaseModel, ConfigDict
-
 from .record import QuestionRecord, Verdict
 from .score import Score
 from .statistics import CONFIDENCE, FEW, RESAMPLES
 from .summary_group import Group, Share, group, share
 from .summary_spent import Spent, spent
+from .value import Value
 
 SUMMARY_VERSION = 1
 WrongIs = Literal["LLM-Acc", "token contain-match, no judge"]
 _BINS = 4
 
 
-class _Value(BaseModel):
-    model_config = ConfigDict(frozen=True)
-
-
-class StopReason(_Value):
+class StopReason(Value):
     """Why searches ended, as a share of all questions; `exception` where one ended the question itself."""
 
     reason: str
     questions: Share
 
 
-class TokenBin(_Value):
+class TokenBin(Value):
     """Questions alike in retrieved tokens (distinct text shown): from the least to the most, and how many are right."""
 
     low: int
@@ -40,7 +35,7 @@ class TokenBin(_Value):
     right: Share
 
 
-class Summary(_Value):
+class Summary(Value):
     """The figures of one run.
 
     Attributes:

@@ -9,21 +9,16 @@ from collections.abc import Sequence
 from itertools import zip_longest
 from typing import Any, get_args
 
-from pydantic import BaseModel, ConfigDict
-
 from .record import QuestionRecord
 from .score import Category, Score
 from .statistics import Estimate, mean, proportion, share_of_errors
+from .value import Value
 
 CATEGORIES: tuple[Category, ...] = get_args(Category)
 _NOT_SCORED: Category = "Not scored"
 
 
-class _Value(BaseModel):
-    model_config = ConfigDict(frozen=True)
-
-
-class Share(_Value):
+class Share(Value):
     """`count` of `n`; the estimate of the share is None where `n` is 0."""
 
     count: int
@@ -31,7 +26,7 @@ class Share(_Value):
     estimate: Estimate | None
 
 
-class ErrorShare(_Value):
+class ErrorShare(Value):
     """Wrong answers of one kind, as a share of the questions and of the group's own errors (None for *Not scored*)."""
 
     of_questions: Share
@@ -44,14 +39,14 @@ class CategoryShare(ErrorShare):
     category: Category
 
 
-class HopFound(_Value):
+class HopFound(Value):
     """A place in the gold chain (1 is the first hop), and how often its gold passage was retrieved."""
 
     position: int
     found: Share
 
 
-class Group(_Value):
+class Group(Value):
     """The figures of one group of questions.
 
     Attributes:

@@ -7,18 +7,13 @@ what is known is given beside it. The judge's spending stands apart from the sys
 import statistics
 from collections.abc import Collection, Iterable, Mapping, Sequence
 
-from pydantic import BaseModel, ConfigDict
-
 from .efficiency import efficiency
 from .record import QuestionRecord, Verdict
 from .statistics import Estimate, mean
+from .value import Value
 
 
-class _Value(BaseModel):
-    model_config = ConfigDict(frozen=True)
-
-
-class Amount(_Value):
+class Amount(Value):
     """A quantity per question over all questions; mean and median are None where there is no question."""
 
     total: int | float
@@ -26,7 +21,7 @@ class Amount(_Value):
     median: int | float | None
 
 
-class Cost(_Value):
+class Cost(Value):
     """USD. `known` is the sum over what has a price; `total` is None ("unknown") where `unknown` questions have none.
 
     `mean` is per question, over those with a price.
@@ -38,7 +33,7 @@ class Cost(_Value):
     mean: Estimate | None
 
 
-class StepSpent(_Value):
+class StepSpent(Value):
     """The calls of one step in all questions; tokens are billed ones."""
 
     step: str
@@ -48,7 +43,7 @@ class StepSpent(_Value):
     completion_tokens: int
 
 
-class JudgeSpent(_Value):
+class JudgeSpent(Value):
     """What the judge spent: answers that it was asked about, replies from the cache among them, tokens, cost."""
 
     asked: int
@@ -58,7 +53,7 @@ class JudgeSpent(_Value):
     cost: Cost
 
 
-class Spent(_Value):
+class Spent(Value):
     """The spending of all questions, failed ones too.
 
     Attributes:

@@ -9,7 +9,6 @@ import json
 import logging
 import os
 from collections import Counter
-from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
@@ -148,10 +147,6 @@ def page(records: list[dict[str, Any]], command: str) -> str:
 
 
 _MEANS = ("recall", "seed_recall", "loops", "calls", "seconds")
-
-
-def _counted(names: Iterable[str]) -> str:
-    return ", ".join(f"{name} {count}" for name, count in sorted(Counter(names).items())) or "none"
 
 
 def _cell(text: str) -> str:

@@ -10,7 +10,7 @@ import contextlib
 import json
 import shutil
 import threading
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -146,11 +146,16 @@ class RunFolder:
         order = {question: place for place, question in enumerate(self.question_ids)}
         return sorted(by_id.values(), key=lambda record: (order.get(record.id, len(order)), record.id))
 
-    def verdicts(self) -> dict[str, Verdict]:
-        """The judge's verdicts by question: the last on the answer that stands."""
+    def verdicts(self, records: Iterable[QuestionRecord] | None = None) -> dict[str, Verdict]:
+        """The judge's verdicts by question: the last on the answer that stands.
+
+        Args:
+            records: What `records` gave, where it was read already.
+        """
         if not (self.path / VERDICTS).is_file():
             return {}
-        standing = {record.id: (record.answer, record.abstained) for record in self.records()}
+        read = self.records() if records is None else records
+        standing = {record.id: (record.answer, record.abstained) for record in read}
         return {
             verdict.id: verdict
             for verdict in read_rows(self.path / VERDICTS, Verdict)

@@ -39,7 +39,8 @@ class ScoredRun:
         from ..metrics.scoring import score
 
         folder = RunFolder.open(path)
-        records, verdicts = folder.records(), folder.verdicts()
+        records = folder.records()
+        verdicts = folder.verdicts(records)
         if not records:
             raise UserError(f"{folder.path}: no question is answered yet; evaluate goes on with it")
         judged = bool(verdicts)

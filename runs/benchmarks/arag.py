@@ -13,7 +13,7 @@ from typing import Any
 from pydantic import AliasChoices, Field, field_validator
 
 from .record import BenchmarkQuestion, Paragraph
-from .source_rows import Filled, RowModel, SourceRow, Text, fitted
+from .source_rows import Answers, Filled, RowModel, SourceRow, Text, fitted
 
 
 class _Evidence(RowModel):
@@ -24,16 +24,11 @@ class _Evidence(RowModel):
 class _Question(RowModel):
     id: Filled = Field(validation_alias=AliasChoices("id", "_id"))
     question: Filled
-    answer: list[Filled] = Field(min_length=1)
+    answer: Answers = Field(min_length=1)
     answer_aliases: list[Filled] = Field(default_factory=list)
     question_type: Text | None = None
     source: Text | None = None
     evidence: list[_Evidence] = Field(default_factory=list)
-
-    @field_validator("answer", mode="before")
-    @classmethod
-    def _listed(cls, value: Any) -> Any:
-        return value if isinstance(value, list) else [value]
 
     @field_validator("evidence", mode="before")
     @classmethod

@@ -8,27 +8,20 @@ list: the first is the answer, the others its aliases.
 
 from __future__ import annotations
 
-from typing import Any
-
-from pydantic import AliasChoices, Field, field_validator
+from pydantic import AliasChoices, Field
 
 from .evidences import Evidence, from_evidences
 from .record import BenchmarkQuestion, Paragraph
-from .source_rows import Filled, RowModel, SourceRow, Text, fitted
+from .source_rows import Answers, Filled, RowModel, SourceRow, Text, fitted
 
 
 class _Asked(RowModel):
     id: Filled = Field(validation_alias=AliasChoices("_id", "id"))
     question: Filled
-    answer: list[Filled] = Field(min_length=1)
+    answer: Answers = Field(min_length=1)
     answer_aliases: list[Filled] = Field(default_factory=list)
     type: Filled | None = None
     evidences: list[Evidence] = Field(default_factory=list)
-
-    @field_validator("answer", mode="before")
-    @classmethod
-    def _listed(cls, value: Any) -> Any:
-        return value if isinstance(value, list) else [value]
 
 
 class _Paragraph(RowModel):

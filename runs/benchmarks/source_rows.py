@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated, Any, TypeVar
 
-from pydantic import AfterValidator, BaseModel, ConfigDict, StrictStr, ValidationError
+from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, StrictStr, ValidationError
 
 from ...errors import UserError
 from ...retrievers.text import replace_surrogates
@@ -45,6 +45,8 @@ def _filled(value: str) -> str:
 
 Text = Annotated[StrictStr, AfterValidator(_text)]
 Filled = Annotated[StrictStr, AfterValidator(_filled)]
+#: An answer that may be a list: the first is the answer, the others its aliases.
+Answers = Annotated[list[Filled], BeforeValidator(lambda value: value if isinstance(value, list) else [value])]
 
 
 class RowModel(BaseModel):

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 from ...errors import UsageError
 from ...program.budget import MAX_LOOPS, MAX_TOKENS
 from ...retrievers.text import replace_surrogates
-from .options import add_lm_options, check_place, count, number, start_lm, whole
+from .options import K, add_lm_options, check_place, count, number, start_lm, whole
 
 if TYPE_CHECKING:
     import dspy
@@ -16,8 +16,6 @@ if TYPE_CHECKING:
     from ...program.execution_rag import ExecutionRAG
     from ..backends import Backend
     from ..output import Console
-
-_K = 5
 
 
 def add_parser(commands: Any, common: argparse.ArgumentParser) -> None:
@@ -55,7 +53,7 @@ def add_parser(commands: Any, common: argparse.ArgumentParser) -> None:
         default=MAX_TOKENS,
         help=f"tokens shown to and written by the LM in all (default: {MAX_TOKENS:,})",
     )
-    limits.add_argument("--k", type=whole(1), metavar="N", default=_K, help=f"passages a search (default: {_K})")
+    limits.add_argument("--k", type=whole(1), metavar="N", default=K, help=f"passages a search (default: {K})")
     shown = parser.add_argument_group("output")
     shown.add_argument(
         "--json", action="store_true", help="the whole prediction as JSON on stdout; the story goes to stderr"

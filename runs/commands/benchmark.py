@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from ...errors import UsageError
-from .options import count, whole
+from .options import K, count, whole
 
 if TYPE_CHECKING:
     from ...metrics.statistics import Estimate
@@ -16,7 +16,6 @@ if TYPE_CHECKING:
     from ..benchmarks.question_recall import QuestionRecall
     from ..output import Console, Screen
 
-_K = 5
 _LISTED = 20
 
 
@@ -37,7 +36,7 @@ def add_parser(commands: Any, common: argparse.ArgumentParser) -> None:
     corpus = parser.add_mutually_exclusive_group()
     corpus.add_argument("--corpus", metavar="FILE", help="where the gold should be: JSON Lines, *_corpus.json, …")
     corpus.add_argument("--index", metavar="DIR", help="where the gold should be: an index, which is searched too")
-    parser.add_argument("--k", type=whole(1), metavar="N", default=_K, help=f"passages a search (default: {_K})")
+    parser.add_argument("--k", type=whole(1), metavar="N", default=K, help=f"passages a search (default: {K})")
     parser.add_argument("--json", action="store_true", help="print everything as JSON on stdout")
 
 

@@ -13,11 +13,10 @@ from typing import TYPE_CHECKING, Any
 
 from ...errors import UsageError, UserError
 from ...program.budget import MAX_LOOPS, MAX_TOKENS
-from .judge import add_judge_options, show_judged, start_judge
-from .options import add_lm_options, check_place, count, number, start_lm, whole
+from .judge import add_judge_options, judge_and_show, start_judge
+from .options import THREADS, K, add_lm_options, check_place, count, number, start_lm, whole
 
 if TYPE_CHECKING:
-    from ...metrics.llm_judge import LLMJudge
     from ...metrics.record import QuestionRecord
     from ..backends import Backend
     from ..benchmarks.benchmark import Benchmark
@@ -27,9 +26,6 @@ if TYPE_CHECKING:
     from ..output import Console
     from ..run_folder import RunFolder
     from ..run_settings import RunSettings
-
-_K = 5
-_THREADS = 8
 
 
 def add_parser(commands: Any, common: argparse.ArgumentParser) -> None:
@@ -59,14 +55,14 @@ def add_parser(commands: Any, common: argparse.ArgumentParser) -> None:
         "--allow-missing-gold", action="store_true", help="run though gold passages are missing from the index"
     )
     asked.add_argument(
-        "--threads", type=whole(1), metavar="N", help=f"questions at once (default: {_THREADS}; 1 with the embedded LM)"
+        "--threads", type=whole(1), metavar="N", help=f"questions at once (default: {THREADS}; 1 with the embedded LM)"
     )
     limits = parser.add_argument_group("search")
     limits.add_argument("--max-loops", type=whole(0), metavar="N", default=MAX_LOOPS, help=f"default: {MAX_LOOPS}")
     limits.add_argument(
         "--max-context-tokens", type=whole(1), metavar="N", default=MAX_TOKENS, help=f"default: {MAX_TOKENS:,}"
     )
-    limits.add_argument("--k", type=whole(1), metavar="N", default=_K, help=f"passages a search (default: {_K})")
+    limits.add_argument("--k", type=whole(1), metavar="N", default=K, help=f"passages a search (default: {K})")
     limits.add_argument("--seed", type=whole(0), metavar="N", default=0, help="of resampling in reports (default: 0)")
     parser.add_argument("--quiet", action="store_true", help="no line a question")
 
@@ -95,7 +91,7 @@ def run(args: argparse.Namespace, console: "Console") -> int:
     # Before hours of answers: a judge that cannot be had shows now.
     judge = start_judge(args, settings.lm, console, cache=not args.no_cache) if args.judge_lm else None
     folder = _folder(out, settings, questions, _command_line(getattr(args, "argv", [])))
-    threads = args.threads or (1 if backend.adapter is not None else _THREADS)
+    threads = args.threads or (1 if backend.adapter is not None else THREADS)
     stopped = False
     with folder.appending():
         _extend(folder, questions, benchmark)
@@ -114,7 +110,7 @@ def run(args: argparse.Namespace, console: "Console") -> int:
         console.out.line("interrupted: the same line again resumes")
         return 130
     if judge is not None:
-        _judge(folder, judge, console, args.threads)
+        judge_and_show(folder, judge, console, threads=args.threads)
     console.out.line(f"Next: executionrag report {folder.path}")
     return 1 if failed else 0
 
@@ -141,17 +137,6 @@ def _check_gold(args: argparse.Namespace, mapping: "GoldMapping") -> None:
             f"not in it (the first: {first.title!r} of question {first.question_id}); index the benchmark's own "
             "corpus, or go on with --allow-missing-gold"
         )
-
-
-def _judge(folder: "RunFolder", judge: "LLMJudge", console: "Console", threads: int | None) -> None:
-    """Judge the answers, and print LLM-Acc."""
-    from ..judging import judge_run
-    from .judge import is_embedded
-
-    at_once = threads or (1 if is_embedded(judge.label) else _THREADS)
-    with console.err.progress("judged", "answers") as progress:
-        judged = judge_run(folder, judge, threads=at_once, progress=progress, notify=console.err.line)
-    show_judged(judged, judge.label, console)
 
 
 def _answer(

@@ -5,14 +5,14 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from ...errors import UserError
-from .options import add_lm_options, count, start_lm, whole
+from .options import THREADS, add_lm_options, count, start_lm, whole
 
 if TYPE_CHECKING:
     from ...metrics.llm_judge import LLMJudge
     from ..judging import Judged
     from ..output import Console
+    from ..run_folder import RunFolder
 
-_THREADS = 8
 _NAME_ONE = "name another judge with --judge-lm"
 
 
@@ -33,7 +33,7 @@ def add_parser(commands: Any, common: argparse.ArgumentParser) -> None:
         "--threads",
         type=whole(1),
         metavar="N",
-        help=f"answers judged at a time (default: {_THREADS}; 1 with the embedded LM)",
+        help=f"answers judged at a time (default: {THREADS}; 1 with the embedded LM)",
     )
     parser.add_argument("--again", action="store_true", help="ask again what this judge has said already")
 
@@ -51,12 +51,7 @@ def run(args: argparse.Namespace, console: "Console") -> int:
     if not folder.records():
         raise UserError(f"{folder.path}: no question is answered yet; evaluate goes on with it")
     judge = start_judge(args, str(folder.settings.get("lm", "")), console, cache=not args.again)
-    from ..judging import judge_run
-
-    threads = args.threads or (1 if is_embedded(judge.label) else _THREADS)
-    with console.err.progress("judged", "answers") as progress:
-        judged = judge_run(folder, judge, threads=threads, again=args.again, progress=progress, notify=console.err.line)
-    show_judged(judged, judge.label, console)
+    judged = judge_and_show(folder, judge, console, threads=args.threads, again=args.again)
     return 1 if judged.accuracy is None else 0
 
 
@@ -93,6 +88,19 @@ def start_judge(args: argparse.Namespace, answering: str, console: "Console", *,
     from ...metrics.llm_judge import LLMJudge
 
     return LLMJudge(backend.lm, adapter=backend.adapter, label=backend.label)
+
+
+def judge_and_show(
+    folder: "RunFolder", judge: "LLMJudge", console: "Console", *, threads: int | None, again: bool = False
+) -> "Judged":
+    """Judge the answers of a run under a progress bar, and print LLM-Acc."""
+    from ..judging import judge_run
+
+    at_once = threads or (1 if is_embedded(judge.label) else THREADS)
+    with console.err.progress("judged", "answers") as progress:
+        judged = judge_run(folder, judge, threads=at_once, again=again, progress=progress, notify=console.err.line)
+    show_judged(judged, judge.label, console)
+    return judged
 
 
 def show_judged(judged: "Judged", judge: str, console: "Console") -> None:

@@ -15,6 +15,11 @@ if TYPE_CHECKING:
     from ..backends import Backend
     from ..output import Console
 
+#: Passages a search.
+K = 5
+#: Questions or answers at a time with an LM that a server runs.
+THREADS = 8
+
 
 def whole(minimum: int) -> Any:
     """An argparse type: a whole number of at least `minimum`."""

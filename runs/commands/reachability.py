@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from ...errors import UsageError, UserError
-from .options import count, whole
+from .options import K, count, whole
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -15,7 +15,6 @@ if TYPE_CHECKING:
     from ...metrics.statistics import Estimate
     from ..output import Console, Screen
 
-_K = 5
 _GRADES = {
     0: "the question",
     1: "queries of peers",
@@ -44,7 +43,7 @@ def add_parser(commands: Any, common: argparse.ArgumentParser) -> None:
         help="minihop, minihop:train, musique:FILE, hotpotqa:FILE, 2wiki:FILE or arag:FOLDER",
     )
     parser.add_argument("--index", metavar="DIR", required=True, help="what is searched")
-    parser.add_argument("--k", type=whole(1), metavar="N", default=_K, help=f"passages a search (default: {_K})")
+    parser.add_argument("--k", type=whole(1), metavar="N", default=K, help=f"passages a search (default: {K})")
     parser.add_argument(
         "--tool", choices=("semantic", "keyword", "both"), default="both", help="by which search (default: both, apart)"
     )
