@@ -45,7 +45,7 @@ def make_system(name: str, index: Index, **settings: Any) -> dspy.Module:
     Args:
         name: One of `SYSTEMS`.
         index: What is searched.
-        settings: `k`, `max_loops`, `max_tokens`, `context_window`: the same for all systems.
+        settings: `k`, `max_loops`, `max_tokens`, `context_window`, `deduplicate`: those of every `System`.
 
     Raises:
         UsageError: There is no system of that name.

@@ -29,6 +29,7 @@ class RunSettings(BaseModel):
         k: Passages a search.
         max_loops: Retrieval loops a question.
         max_context_tokens: Context tokens a question.
+        deduplicate: Whether a repeated query is answered from memory.
         seed: Of resampling in the report.
     """
 
@@ -48,6 +49,7 @@ class RunSettings(BaseModel):
     k: int
     max_loops: int
     max_context_tokens: int
+    deduplicate: bool = True
     seed: int = 0
 
     @property

@@ -13,7 +13,7 @@ import pytest
 from executionrag import Index, MiniHop
 from executionrag.retrievers.corpus import passages_from_rows
 from executionrag.runs.cli import main
-from executionrag.runs.commands import evaluate as command
+from executionrag.runs.commands import run_options
 from executionrag.runs.run_folder import RunFolder
 from executionrag.signatures.answer_question import AnswerQuestion
 from executionrag.signatures.initialize_register import InitializeRegister
@@ -201,7 +201,7 @@ def test_no_key_is_in_any_file_of_the_run(run, lm_stub, monkeypatch, tmp_path):
     key = "sk-very-secret-and-quite-long-1234"
     monkeypatch.setenv("OPENAI_API_KEY", key)
     lm_stub.error = {"error": {"message": f"key {key} of Bearer {key} may not", "type": "test"}}
-    starts = command.start_lm
+    starts = run_options.start_lm
 
     def ready_then_refusing(args, console, **options):
         backend = starts(args, console, **options)
@@ -210,7 +210,7 @@ def test_no_key_is_in_any_file_of_the_run(run, lm_stub, monkeypatch, tmp_path):
 
     options = ("--api-key-env", "OPENAI_API_KEY")
     code, out, err = run("--limit", "1", *options)
-    monkeypatch.setattr(command, "start_lm", ready_then_refusing)
+    monkeypatch.setattr(run_options, "start_lm", ready_then_refusing)
     code, more, worse = run("--limit", "2", *options)
     assert code == 1
     assert any(headers.get("Authorization") == f"Bearer {key}" for _, headers, _ in lm_stub.requests)

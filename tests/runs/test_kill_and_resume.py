@@ -156,7 +156,7 @@ def serve(place):
     from executionrag.retrievers.encoder import get_encoder
     from executionrag.runs import backends, cli, jsonl  # noqa: F401
     from executionrag.runs.backends import Backend
-    from executionrag.runs.commands import evaluate
+    from executionrag.runs.commands import run_options
 
     torch.set_num_threads(1)
     index = Index.build(passages_from_rows(MiniHop.corpus), place / "index")
@@ -167,7 +167,7 @@ def serve(place):
     conftest = importlib.util.module_from_spec(spec)
     spec.loader.exec_module(conftest)
     lm = dspy.LM("scripted/model", engine=conftest.ScriptedEngine(script(MiniHop)), cache=False, num_retries=0)
-    evaluate.start_lm = lambda *_, **__: Backend(label="scripted/model", lm=lm)
+    run_options.start_lm = lambda *_, **__: Backend(label="scripted/model", lm=lm)
     jsonl.os = SimpleNamespace(**{**vars(os), "write": slow_write(os.write)})
 
     def run(out):

@@ -1,0 +1,206 @@
+"""One system over the questions asked, into its run folder: made or resumed, each question answered once.
+
+`evaluate` makes one of these, a study one a system. What a run is, its settings say (`run_settings`); what is already
+answered stands; what is missing is asked.
+"""
+
+import importlib.metadata
+import shlex
+import threading
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import dspy
+
+from ..errors import UserError
+from ..metrics.record import QuestionRecord
+from ..program.systems import make_system
+from .asked import Asked
+from .backends import Backend
+from .evaluation import Evaluation, Tally, describe
+from .interrupts import interruptible
+from .output import Console
+from .run_folder import RUN, RunFolder
+from .run_settings import RunSettings
+
+
+@dataclass(frozen=True)
+class Conditions:
+    """What all systems that are compared answer under.
+
+    Attributes:
+        backend: The LM.
+        lm: What a person typed for it.
+        temperature: Of the LM.
+        max_tokens: Longest reply; None is the LM's own.
+        k: Passages a search.
+        max_loops: Retrieval loops a question.
+        max_context_tokens: Context tokens a question.
+        deduplicate: Whether a repeated query is answered from memory; None is each system's own way.
+        seed: Of resampling in reports.
+        threads: Questions at once.
+    """
+
+    backend: Backend
+    lm: str
+    temperature: float | None
+    max_tokens: int | None
+    k: int
+    max_loops: int
+    max_context_tokens: int
+    deduplicate: bool | None = None
+    seed: int = 0
+    threads: int = 1
+
+    @property
+    def lm_name(self) -> str:
+        """The answering LM as settings name it: a server's host is part of a backend's label and decides no answer."""
+        return self.backend.label if self.backend.adapter is not None else self.lm
+
+
+class SystemRun:
+    """A system's run on disk, ready to go on."""
+
+    def __init__(self, system: str, asked: Asked, conditions: Conditions, out: Path, *, command: str = "") -> None:
+        """Make or open the run folder; nothing is asked yet.
+
+        Args:
+            system: Name of the system, as in `program.systems`.
+            asked: What it is asked.
+            conditions: Under what.
+            out: The run's folder.
+            command: What made it, for its header.
+
+        Raises:
+            UserError: There is no such system, or the folder holds a run of other settings or cannot be written to.
+        """
+        self.system, self.asked, self.conditions = system, asked, conditions
+        own = {} if conditions.deduplicate is None else {"deduplicate": conditions.deduplicate}
+        self.program = make_system(
+            system,
+            asked.index,
+            k=conditions.k,
+            max_loops=conditions.max_loops,
+            max_tokens=conditions.max_context_tokens,
+            context_window=conditions.backend.context_window,
+            **own,
+        )
+        self.settings = self._settings()
+        self.folder = self._folder(out, command)
+
+    def _settings(self) -> RunSettings:
+        asked, conditions = self.asked, self.conditions
+        return RunSettings(
+            system=self.system,
+            lm=conditions.lm_name,
+            temperature=conditions.temperature,
+            max_tokens=conditions.max_tokens,
+            context_window=conditions.backend.context_window,
+            benchmark=asked.benchmark.kind,
+            benchmark_digest=asked.benchmark.digest,
+            index_digest=asked.index.digest,
+            encoder=asked.encoder,
+            granularity=asked.index.granularity,
+            k=conditions.k,
+            max_loops=conditions.max_loops,
+            max_context_tokens=conditions.max_context_tokens,
+            deduplicate=bool(getattr(self.program, "deduplicate", True)),
+            seed=conditions.seed,
+        )
+
+    def _folder(self, out: Path, command: str) -> RunFolder:
+        if not (out / RUN).is_file():
+            versions = {name: importlib.metadata.version(name) for name in ("executionrag", "dspy")}
+            ids = [question.id for question in self.asked.questions]
+            return RunFolder.create(
+                out, self.settings.model_dump(), self.settings.digest, ids, versions=versions, command=command
+            )
+        folder = RunFolder.open(out)
+        if folder.digest != self.settings.digest:
+            differences = "; ".join(self.settings.differences(folder.settings))
+            raise UserError(
+                f"{out}: holds a run of other settings ({differences}); give another --out, or the same settings"
+            )
+        return folder
+
+    def answer(self, console: Console, *, retry_failed: bool = False) -> bool:
+        """Answer the questions that have no row, under a progress bar; whether Ctrl-C ended it.
+
+        Args:
+            console: Where the bar goes.
+            retry_failed: Ask again what failed.
+
+        Raises:
+            UserError: A row could not be written, or what every question needs cannot be had; rows so far are kept.
+        """
+        asked, folder = self.asked, self.folder
+        with folder.appending():
+            self._extend()
+            records = {record.id: record for record in folder.records()}
+            todo = [
+                one
+                for one in asked.questions
+                if (record := records.get(one.id)) is None or (retry_failed and record.failure is not None)
+            ]
+            gold = asked.gold_of(todo)
+            number, threads = len(asked.questions), self.conditions.threads
+            console.note(
+                f"{self.system} · {self.conditions.backend.label} · {len(asked.index):,} passages · {number:,} "
+                f"question{'' if number == 1 else 's'}, {number - len(todo)} of them done · {threads} "
+                f"thread{'' if threads == 1 else 's'} · seed {self.conditions.seed} · {folder.path}"
+            )
+            if not todo:
+                return False
+            standing = [record for key, record in records.items() if key not in gold]
+            return self._pass(console, todo, gold, standing)
+
+    def _extend(self) -> None:
+        """Add the questions to those asked; a smaller --limit forgets nothing."""
+        before = set(self.folder.question_ids)
+        wanted = before | {question.id for question in self.asked.questions}
+        if wanted != before:
+            self.folder.extend([question.id for question in self.asked.benchmark.dev if question.id in wanted])
+
+    def _pass(self, console: Console, todo: Sequence[Any], gold: Any, standing: Sequence[QuestionRecord]) -> bool:
+        tally, lock, total = Tally(standing), threading.Lock(), len(standing) + len(todo)
+        backend = self.conditions.backend
+        with console.err.progress("questions", "q", total=total, done=len(standing)) as progress:
+            progress(len(standing), total, said=str(tally))
+
+            def finished(record: QuestionRecord) -> None:
+                with lock:
+                    tally.add(record)
+                    if console.err.is_terminal:
+                        progress(tally.n, total, said=str(tally))
+                    else:
+                        console.note(f"{tally.n}/{total} {describe(record)} · {tally}")
+
+            evaluation = Evaluation(
+                self.folder,
+                self.program,
+                self.asked.index,
+                todo,
+                gold,
+                benchmark=self.settings.benchmark,
+                system=self.system,
+                finished=finished,
+            )
+            context = dspy.context(lm=backend.lm, adapter=backend.adapter)
+            with context, interruptible(evaluation, console) as interrupted:
+                evaluation.run(self.conditions.threads)
+        return interrupted.is_set()
+
+
+def command_line(argv: Sequence[str]) -> str:
+    """What was typed, for the run's header; addresses are left out, for they may carry a password."""
+    shown: list[str] = []
+    for word in argv:
+        option, separator, _ = word.partition("=")
+        if shown and shown[-1].endswith("api-base"):
+            word = "…"
+        elif separator and option.endswith("api-base"):
+            word = f"{option}=…"
+        shown.append(word)
+    return shlex.join(["executionrag", *shown])
