@@ -22,7 +22,9 @@ def add_parser(commands: Any, common: argparse.ArgumentParser) -> None:
         "a replay of every question) and a Markdown summary.",
     )
     parser.set_defaults(run=run)
-    parser.add_argument("folders", metavar="RUN", nargs="+", help="run folders, made by executionrag evaluate")
+    parser.add_argument(
+        "folders", metavar="RUN", nargs="+", help="run folders, made by executionrag evaluate, or a study's folder"
+    )
     parser.add_argument("--html", metavar="FILE", help="where the page goes (default, of one run: RUN/report.html)")
     parser.add_argument(
         "--markdown", metavar="FILE", help="where the Markdown goes (default, of one run: RUN/report.md)"
@@ -32,6 +34,13 @@ def add_parser(commands: Any, common: argparse.ArgumentParser) -> None:
 def run(args: argparse.Namespace, console: "Console") -> int:
     """Write the report."""
     folders = [Path(folder) for folder in args.folders]
+    from ..study.plan import is_study, load_plan
+
+    if len(folders) == 1 and is_study(folders[0]):
+        from .study import write_report
+
+        write_report(load_plan(folders[0]), folders[0], console, args.html, args.markdown)
+        return 0
     html, markdown = _places(folders, args.html, args.markdown)
     from ..run_folder import RunFolder
 

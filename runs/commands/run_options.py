@@ -15,9 +15,15 @@ if TYPE_CHECKING:
     from ..system_run import Conditions
 
 
-def add_run_options(parser: argparse.ArgumentParser) -> None:
-    """Add what decides a run besides its system: questions, index, LM, judge and budget."""
-    parser.add_argument("--benchmark", metavar="SPEC", required=True, help="minihop, musique:FILE, hotpotqa:FILE, …")
+def add_run_options(parser: argparse.ArgumentParser, *, benchmark: bool = True) -> None:
+    """Add what decides a run besides its system: questions, LM, judge and budget.
+
+    Args:
+        parser: The command's.
+        benchmark: Add `--benchmark` for the one benchmark of the command.
+    """
+    if benchmark:
+        parser.add_argument("--benchmark", metavar="SPEC", required=True, help="minihop, musique:FILE, hotpotqa:FILE, …")
     add_lm_options(parser)
     parser.add_argument("--temperature", type=number(0), metavar="F", default=0.0, help="default: 0, greedy")
     parser.add_argument("--max-tokens", type=whole(1), metavar="N", help="longest reply (default: the server's own)")
@@ -70,12 +76,12 @@ def check_system(name: str, option: str) -> None:
         raise UsageError(f"{option} {name}: there is none; there are {', '.join(sorted(SYSTEMS))}")
 
 
-def load_asked(args: argparse.Namespace, index: str) -> "Asked":
-    """Read the benchmark, and the index with its gold."""
+def load_asked(args: argparse.Namespace, index: str, benchmark: str | None = None) -> "Asked":
+    """Read the benchmark (that of `--benchmark` unless another is given), and the index with its gold."""
     from ..asked import Asked
 
     return Asked.load(
-        args.benchmark,
+        args.benchmark if benchmark is None else benchmark,
         Path(index),
         limit=args.limit,
         per_hops=args.per_hops,

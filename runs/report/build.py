@@ -28,7 +28,7 @@ def build_report(folders: Sequence[Path]) -> Report:
     return Report(
         title=_title(runs),
         lead=_lead(runs),
-        warnings=_warnings(runs),
+        warnings=run_warnings(runs),
         sections=(settings_section(runs), *sections(runs)),
         footer="Every figure is computed from the records and verdicts of the run folder.",
         runs=tuple(one.name for one in runs),
@@ -64,7 +64,7 @@ def _lead(runs: Sequence[RunSummary]) -> tuple[str, ...]:
     return tuple(f"{one.name}: wrong means: {one.run.wrong_is}." for one in runs)
 
 
-def _warnings(runs: Sequence[RunSummary]) -> tuple[str, ...]:
+def run_warnings(runs: Sequence[RunSummary]) -> tuple[str, ...]:
     """What makes figures doubtful."""
     said = []
     for one in runs:

@@ -38,6 +38,7 @@ class Table:
         rows: As many cells each as there are columns.
         notes: What has to be known to read it.
         wide: Whether the cells are texts and not figures.
+        command: What makes the table anew; printed above it.
     """
 
     title: str
@@ -45,11 +46,13 @@ class Table:
     rows: tuple[tuple[Cell, ...], ...]
     notes: tuple[str, ...] = ()
     wide: bool = False
+    command: str = ""
 
 
 def markdown_table(table: Table) -> list[str]:
-    """The table as lines of Markdown, notes after it."""
-    lines = [_row(table.columns), "|" + "---|" * len(table.columns)]
+    """The table as lines of Markdown, its command before it and its notes after it."""
+    lines = ["    " + clean_line(table.command), ""] if table.command else []
+    lines += [_row(table.columns), "|" + "---|" * len(table.columns)]
     lines += [_row([cell.line for cell in row]) for row in table.rows]
     for note in table.notes:
         lines += ["", _escaped(note)]
