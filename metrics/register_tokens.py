@@ -1,9 +1,10 @@
 """What showing the register costs: deltas against the whole register each loop, priced on the same trajectory.
 
 A record's trajectory is rendered twice as `program.progress` renders it, and the tokens of the lines that list items
-are counted: those of searches and hints are the same both ways and left out. Two prices. *Appended*: every line once, as
-the budget counts it and as the paper's injections are. *In prompts*: every line once for each prompt that shows it, for
-`progress` stands whole in each of the steps that choose, query and update; a prompt that was retried counts once.
+are counted: those of searches and hints are the same both ways and left out. Two prices. *Appended*: every line once,
+as the budget counts it and as the paper's injections are. *In prompts*: every line once for each prompt that
+shows it, for `progress` stands whole in each of the steps that choose, query and update;
+a prompt that was retried counts once.
 
 The trajectory is held fixed: that a system which sees other text would have searched otherwise is not priced.
 """

@@ -11,8 +11,8 @@ from .runs import PairRuns
 #: What differs on purpose from the code that A-RAG's authors published.
 ARAG_DIFFERS = (
     "a-rag is an agent as A-RAG publishes it, kept different on purpose in: BM25 instead of substring counts; "
-    "titles embedded with the text; k fixed by the run; a short-answer signature; errors retried and counted; all questions "
-    "in the denominator; a judge that sees the question."
+    "titles embedded with the text; k fixed by the run; a short-answer signature; errors retried and counted; all "
+    "questions in the denominator; a judge that sees the question."
 )
 _ABLATIONS = {
     "executionrag": "full",
@@ -40,11 +40,27 @@ def _accuracy(one: PairRuns, lms: Sequence[str], title: str) -> Table:
         )
         for run in one.runs
     )
-    columns = ("", "LLM-Acc", "contain-match", "F1", "evidence recall", "failed", f"paper's LLM-Acc, {paper.PAPER_LM}")
-    notes = [*lm_notes(lms), *failed_notes(one.runs)]
+    columns = ("", "LLM-Acc", "contain-match", "F1", "evidence recall", "failed", f"{paper.PAPER_LM}'s LLM-Acc, paper")
+    notes = [*lm_notes(lms), *failed_notes(one.runs), *_unjudged(one.runs)]
     if one.of("a-rag") is not None:
         notes.append(f"{ARAG_DIFFERS} Repeated queries are searched again unless the run says otherwise.")
-    return Table(title, columns, rows, tuple(notes))
+    return Table(title, *_where_judged(one.runs, columns, rows), tuple(notes))
+
+
+def _unjudged(runs: Sequence[RunSummary]) -> tuple[str, ...]:
+    lacking = [run.name for run in runs if not run.summary.judges]
+    if not lacking:
+        return ()
+    return (f"No LLM-Acc, for no judge was asked: {', '.join(lacking)}.",)
+
+
+def _where_judged(
+    runs: Sequence[RunSummary], columns: tuple[str, ...], rows: tuple[tuple[Cell, ...], ...]
+) -> tuple[tuple[str, ...], tuple[tuple[Cell, ...], ...]]:
+    """Without the column of LLM-Acc where no run has a judge."""
+    if any(run.summary.judges for run in runs):
+        return columns, rows
+    return (columns[0], *columns[2:]), tuple((row[0], *row[2:]) for row in rows)
 
 
 def ablation_section(pairs: Sequence[PairRuns], lms: Sequence[str]) -> Section | None:
@@ -54,9 +70,9 @@ def ablation_section(pairs: Sequence[PairRuns], lms: Sequence[str]) -> Section |
         runs = [run for name in _ABLATIONS if (run := one.of(name)) is not None]
         if len(runs) > 1:
             rows = tuple(_ablation(one, run) for run in runs)
-            columns = ("", "LLM-Acc", "contain-match", "evidence recall", f"paper's LLM-Acc, {paper.PAPER_LM}")
+            columns = ("", "LLM-Acc", "contain-match", "evidence recall", f"{paper.PAPER_LM}'s LLM-Acc, paper")
             title = "Ablations" if len(pairs) == 1 else one.pair.name
-            tables.append(Table(title, columns, rows, (*lm_notes(lms), *failed_notes(runs))))
+            tables.append(Table(title, *_where_judged(runs, columns, rows), (*lm_notes(lms), *failed_notes(runs))))
     return Section("ablations", "Ablations", tuple(tables)) if tables else None
 
 

@@ -11,8 +11,8 @@ from .pairwise import Comparison, Tested
 
 _ONE_SIDED = (
     "A certified passage was missed by one system and retrieved by the other's search with the same retriever: it "
-    "could be reached. What nobody found is not certified, never unreachable; a drop in totals is evidence of a recoverable "
-    "part, and no lower bound on its size."
+    "could be reached. What nobody found is not certified, never unreachable; a drop in totals is evidence of a "
+    "recoverable part, and no lower bound on its size."
 )
 
 
@@ -33,6 +33,7 @@ def primary_section(tested: Sequence[Tested], primary: tuple[str, str] | None) -
             _COLUMNS,
             tuple(row for one in tested for row in _rows(one)),
             (*_notes([one.comparison for one in tested]), *adjusted),
+            wide=True,
         ),
         _certified_counts([one.comparison for one in tested]),
     ]
@@ -49,9 +50,8 @@ def others_section(tested: Sequence[Tested], primary: tuple[str, str] | None) ->
         *_notes([one.comparison for one in tested]),
         f"p of being right is adjusted by Holm's method over the {len(tested)} comparisons of this table.",
     )
-    table = Table(
-        f"{primary[0]} against the others", _COLUMNS, tuple(row for one in tested for row in _rows(one)), notes
-    )
+    rows = tuple(row for one in tested for row in _rows(one))
+    table = Table(f"{primary[0]} against the others", _COLUMNS, rows, notes, wide=True)
     counts = _certified_counts([one.comparison for one in tested])
     return Section("others", "All other comparisons", (table, counts))
 
@@ -125,7 +125,7 @@ def _certified_counts(comparisons: Sequence[Comparison]) -> Table:
                 )
             )
     columns = ("", "certified reachable", "where the one that missed is wrong", "by a read only, apart", "questions")
-    return Table("Certified reachable, both ways", columns, tuple(rows), (_ONE_SIDED,))
+    return Table("Certified reachable, both ways", columns, tuple(rows), (_ONE_SIDED,), wide=True)
 
 
 def _certified_lists(one: Comparison) -> list[Table]:
@@ -145,5 +145,12 @@ def _certified_lists(one: Comparison) -> list[Table]:
 
 
 def _certified_row(item: CertifiedPassage, wrong: bool) -> tuple[Cell, ...]:
-    values = (item.question_id, item.title, item.tool, item.query, str(item.loop), str(item.rank))
+    values = (
+        item.question_id,
+        item.title,
+        item.tool.removesuffix("_search").replace("_", " "),
+        item.query,
+        str(item.loop),
+        str(item.rank),
+    )
     return tuple(Cell(value) for value in (*values, "yes" if wrong else "no"))

@@ -32,7 +32,7 @@ def verifier_section(pairs: Sequence[PairRuns]) -> Section | None:
             tables.append(Table(title, _COLUMNS, tuple(rows), failed_notes(runs)))
     note = (
         "The paper predicts, and does not test, that a verifier raises accuracy with the retrieved evidence unchanged; "
-        "in audit mode the evidence is fixed, so that a difference in evidence recall is one of the search's own chance."
+        "in audit mode the evidence is fixed, so that evidence recall differs only as far as two searches do."
     )
     return Section("verifier", "Verifier beside the baseline", tuple(tables), notes=(note,)) if tables else None
 
