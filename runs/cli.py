@@ -17,7 +17,20 @@ from collections.abc import Iterator, Sequence
 from typing import Any, NoReturn
 
 from ..errors import UsageError, UserError
-from .commands import ask, benchmark, demo, doctor, evaluate, failures, index, judge, reachability, report, study
+from .commands import (
+    ask,
+    benchmark,
+    compare,
+    demo,
+    doctor,
+    evaluate,
+    failures,
+    index,
+    judge,
+    reachability,
+    report,
+    study,
+)
 from .output import Console, OutputClosed, silence_stdout
 
 _EPILOG = """\
@@ -52,7 +65,20 @@ def build_parser() -> argparse.ArgumentParser:
     common.add_argument("--debug", action="store_true", default=argparse.SUPPRESS, help="show where an error came from")
     parser.add_argument("--debug", action="store_true", help="show where an error came from")
     commands = parser.add_subparsers(metavar="COMMAND")
-    for command in (index, ask, benchmark, reachability, evaluate, study, judge, failures, report, doctor, demo):
+    for command in (
+        index,
+        ask,
+        benchmark,
+        reachability,
+        evaluate,
+        study,
+        judge,
+        compare,
+        failures,
+        report,
+        doctor,
+        demo,
+    ):
         command.add_parser(commands, common)
     return parser
 
