@@ -5,22 +5,27 @@ BIN := $(VENV)/bin
 STAMP := $(VENV)/installed
 PACKAGE_LINK := .typecheck/executionrag
 
-.PHONY: help setup demo test test-slow bench check format clean
+.PHONY: help setup demo mlflow test test-slow bench check format clean
 
 help: ## Show the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-10s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
 
 $(STAMP): pyproject.toml constraints.txt
-	@echo "Setting up $(VENV): about 2 GB of Python packages on disk (PyTorch, sentence-transformers, DSPy, …), from pip's package index."
+	@echo "Setting up $(VENV): about 2.5 GB of Python packages on disk (PyTorch, sentence-transformers, DSPy, …), from pip's package index."
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "Python 3.11 or newer is needed: make PYTHON=python3.11 …")'
 	$(PYTHON) -m venv $(VENV)
-	$(BIN)/python -m pip install --quiet --disable-pip-version-check --constraint constraints.txt --editable '.[local,dev]'
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --constraint constraints.txt --editable '.[local,dev,mlflow,optimize]'
 	@touch $@
 
 setup: $(STAMP) ## Make .venv and install everything into it
 
 demo: $(STAMP) ## Answer three multi-hop questions with the embedded LM, and watch
 	@$(BIN)/executionrag demo $(DEMO_FLAGS)
+
+# On loopback only: the UI asks nobody who they are.
+mlflow: $(STAMP) ## Show the tracked runs (mlflow/mlflow.db) in MLflow's UI on 127.0.0.1
+	@mkdir -p mlflow
+	@MLFLOW_DISABLE_TELEMETRY=true $(BIN)/mlflow ui --backend-store-uri 'sqlite:///$(CURDIR)/mlflow/mlflow.db' --default-artifact-root '$(CURDIR)/mlflow/artifacts' --host 127.0.0.1 --port $(or $(MLFLOW_PORT),5000)
 
 test: $(STAMP) ## Run the tests (offline, no LM)
 	$(BIN)/python -m pytest -m "not slow" $(PYTEST_FLAGS)

@@ -30,6 +30,7 @@ from .commands import (
     reachability,
     report,
     study,
+    track,
 )
 from .output import Console, OutputClosed, silence_stdout
 
@@ -76,6 +77,7 @@ def build_parser() -> argparse.ArgumentParser:
         compare,
         failures,
         report,
+        track,
         doctor,
         demo,
     ):

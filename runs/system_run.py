@@ -193,14 +193,17 @@ class SystemRun:
         return interrupted.is_set()
 
 
+_ADDRESSES = ("api-base", "tracking-uri")
+
+
 def command_line(argv: Sequence[str]) -> str:
     """What was typed, for the run's header; addresses are left out, for they may carry a password."""
     shown: list[str] = []
     for word in argv:
         option, separator, _ = word.partition("=")
-        if shown and shown[-1].endswith("api-base"):
+        if shown and shown[-1].endswith(_ADDRESSES):
             word = "…"
-        elif separator and option.endswith("api-base"):
+        elif separator and option.endswith(_ADDRESSES):
             word = f"{option}=…"
         shown.append(word)
     return shlex.join(["executionrag", *shown])

@@ -1,6 +1,7 @@
 """`executionrag evaluate`: answer a benchmark's questions with a system, and lose nothing."""
 
 import argparse
+import contextlib
 import dataclasses
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -8,10 +9,12 @@ from typing import TYPE_CHECKING, Any
 from .judge import judge_and_show, start_judge
 from .options import check_place, count
 from .run_options import add_run_options, check_judge_options, check_system, load_asked, start_conditions
+from .track import add_mlflow_options, check_mlflow_options, track_finished
 
 if TYPE_CHECKING:
     from ..output import Console
     from ..run_folder import RunFolder
+    from ..system_run import SystemRun
 
 
 def add_parser(commands: Any, common: argparse.ArgumentParser) -> None:
@@ -28,6 +31,7 @@ def add_parser(commands: Any, common: argparse.ArgumentParser) -> None:
     parser.add_argument("--system", metavar="NAME", default="executionrag", help="default: executionrag")
     parser.add_argument("--out", metavar="DIR", required=True, help="the run's folder")
     add_run_options(parser)
+    add_mlflow_options(parser)
 
 
 def run(args: argparse.Namespace, console: "Console") -> int:
@@ -38,6 +42,7 @@ def run(args: argparse.Namespace, console: "Console") -> int:
     check_place(out / "records.jsonl", "--out", given=out)
     check_system(args.system, "--system")
     check_judge_options(args)
+    check_mlflow_options(args)
     asked = load_asked(args, args.index)
     conditions = start_conditions(args, console)
     # Before hours of answers: a judge that cannot be had shows now.
@@ -46,6 +51,7 @@ def run(args: argparse.Namespace, console: "Console") -> int:
 
     system_run = SystemRun(args.system, asked, conditions, out, command=command_line(getattr(args, "argv", [])))
     folder = system_run.folder
+    _keep_prompts(system_run)
     stopped = system_run.answer(console, retry_failed=args.retry_failed)
     failed = _tell(folder, console)
     if stopped:
@@ -53,8 +59,19 @@ def run(args: argparse.Namespace, console: "Console") -> int:
         return 130
     if judge is not None:
         judge_and_show(folder, judge, console, threads=args.threads)
+    if args.mlflow:
+        track_finished(folder.path, args, console)
     console.out.line(f"Next: executionrag report {folder.path}")
     return 1 if failed else 0
+
+
+def _keep_prompts(system_run: "SystemRun") -> None:
+    """Write the prompts of the run beside its records; they explain it, and decide nothing."""
+    from ...program.prompts import render_prompts
+    from ..tracking.artifacts import save_prompts
+
+    with contextlib.suppress(OSError):
+        save_prompts(system_run.folder.path, render_prompts(system_run.program))
 
 
 def _tell(folder: "RunFolder", console: "Console") -> int:
