@@ -24,7 +24,8 @@ def log_traces(uri: str, experiment_id: str, run_id: str, records: Sequence[Ques
     import mlflow
 
     chosen = sample(records, n)
-    before = mlflow.get_tracking_uri()
+    # None where nothing was set: the setting also goes into the environment, where the next run would find it.
+    before = mlflow.get_tracking_uri() if mlflow.is_tracking_uri_set() else None
     mlflow.set_tracking_uri(uri)
     try:
         for record in chosen:
