@@ -179,6 +179,7 @@ def write_report(plan: "Plan", out: Path, console: "Console", html: str | None =
 
 def _audit(plan: "Plan", out: Path, k: int, console: "Console") -> None:
     """Probe each pair's gold passages, once."""
+    from ..run_folder import RUN, RunFolder
     from ..study.plan import AUDIT
 
     for pair in plan.pairs:
@@ -186,11 +187,13 @@ def _audit(plan: "Plan", out: Path, k: int, console: "Console") -> None:
         if place.is_file():
             console.note(f"{place}: is there already")
             continue
-        _audit_pair(pair, place, k, console)
+        folders = [plan.folder(out, pair, system) for system in plan.systems]
+        peers = [folder for folder in folders if (folder / RUN).is_file() and RunFolder.open(folder).records()]
+        _audit_pair(pair, place, k, peers, console)
 
 
-def _audit_pair(pair: "Pair", place: Path, k: int, console: "Console") -> None:
-    """Write what `reachability --json` prints."""
+def _audit_pair(pair: "Pair", place: Path, k: int, peers: "Sequence[Path]", console: "Console") -> None:
+    """Write what `reachability --json` prints, the study's own systems being the peers."""
     import io
 
     from ..output import Screen
@@ -199,7 +202,13 @@ def _audit_pair(pair: "Pair", place: Path, k: int, console: "Console") -> None:
 
     written = io.StringIO()
     options = argparse.Namespace(
-        benchmark=pair.benchmark, index=pair.index, k=k, tool="both", peers=[], json=True, debug=False
+        benchmark=pair.benchmark,
+        index=pair.index,
+        k=k,
+        tool="both",
+        peers=[str(peer) for peer in peers],
+        json=True,
+        debug=False,
     )
     reachability.run(options, dataclasses.replace(console, out=Screen(written)))
     write_page(place, written.getvalue())

@@ -89,7 +89,7 @@ def _ablation(one: PairRuns, run: RunSummary) -> tuple[Cell, ...]:
 
 def published(figure: paper.Published | None) -> Cell:
     """A figure of the paper with its place there."""
-    return NONE if figure is None else Cell(figure.text, (figure.source,))
+    return NONE if figure is None else Cell(figure.text, (f"({figure.source})",))
 
 
 def lm_notes(lms: Sequence[str]) -> tuple[str, ...]:

@@ -40,10 +40,11 @@ def _table(one: PairRuns) -> Table | None:
         counts = [_missing(run, reach) for run in one.runs]
         cells = (Cell(f"{found.count(kind):,}", (f"of {len(found):,} missing",)) for found in counts)
         rows.append((Cell(kind), *cells))
+    peers = ", ".join(str(peer).partition(" (")[0] for peer in told["peers"]) or "none"
     notes = (
         f"Gold passages that a wrong answer's search did not retrieve, by what retrieves them at k = {told['k']} with "
         "semantic or keyword search: unasked by the question, a gold sub-question or a peer's query; upper bound only "
-        f"by its own title or first sentence. Peers: {', '.join(told['peers']) or 'none'}. {told['one_sided']}",
+        f"by its own title or first sentence. Peers: {peers}. {told['one_sided']}",
         *(
             f"{prefix(one.runs, run)}the audit searched with k = {told['k']}, the run with {run.run.settings.get('k')}."
             for run in one.runs

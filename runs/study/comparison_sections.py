@@ -3,9 +3,10 @@
 from collections.abc import Sequence
 
 from ...metrics.certified import CertifiedPassage
+from ...metrics.failure_category import unretrieved_gold
 from ...metrics.paired import Paired
 from ..report.page import Section
-from ..report.summaries import NONE
+from ..report.summaries import NONE, RunSummary
 from ..report.table import Cell, Table
 from .pairwise import Comparison, Tested
 
@@ -60,12 +61,12 @@ _COLUMNS = ("", "outcome", "first", "second", "difference", "wins / losses / tie
 
 
 def _rows(tested: Tested) -> list[tuple[Cell, ...]]:
-    one = tested.comparison
-    name = f"{one.first.name} – {one.second.name}, {one.where.pair.name}"
-    accuracy = "LLM-Acc" if one.first.summary.judges and one.second.summary.judges else "right (contain-match)"
+    one, figures = tested.comparison, tested.comparison.compared.figures
+    judged = one.first.summary.judges and one.second.summary.judges
+    accuracy = "right (LLM-Acc)" if judged else "right (contain-match)"
     return [
-        (Cell(name), Cell(accuracy), *_cells(one.right, tested.adjusted)),
-        (Cell(name), Cell("wrong with unretrieved gold"), *_cells(one.missing, None)),
+        (Cell(one.name), Cell(accuracy), *_cells(figures.correct.paired, tested.adjusted)),
+        (Cell(one.name), Cell("wrong with unretrieved gold"), *_cells(figures.unretrieved.paired, None)),
     ]
 
 
@@ -74,8 +75,8 @@ def _cells(found: Paired | None, adjusted: float | None) -> tuple[Cell, ...]:
         return (NONE,) * 6
     n, gap = found.difference.n, found.difference
     return (
-        Cell(f"{found.both + found.wins} of n {n}"),
-        Cell(f"{found.both + found.losses} of n {n}"),
+        Cell(f"{found.both + found.wins}", (f"of n {n}",)),
+        Cell(f"{found.both + found.losses}", (f"of n {n}",)),
         Cell(f"{gap.value:+.3f}", (f"[{gap.low:+.3f}, {gap.high:+.3f}] n {n}",), gap.few),
         Cell(f"{found.wins} / {found.losses} / {found.ties}"),
         Cell(f"{found.p:.3f}"),
@@ -86,71 +87,67 @@ def _cells(found: Paired | None, adjusted: float | None) -> tuple[Cell, ...]:
 def _notes(comparisons: Sequence[Comparison]) -> tuple[str, ...]:
     said = [
         "Over the questions that both finished and that are judged in both; a win is a question where only the first "
-        "has the outcome. Intervals are paired bootstraps over questions at 95 %.",
+        "has the outcome. Intervals are paired bootstraps over questions at 95 %. Wrong with unretrieved gold leaves "
+        "out pairs with a failed side.",
     ]
     for one in comparisons:
-        name = f"{one.first.name} – {one.second.name} ({one.where.pair.name})"
-        if one.differing:
-            said.append(f"{name}: the settings differ: {'; '.join(one.differing)}.")
-        if one.left_out:
-            said.append(f"{name}: {one.left_out} of {one.shared} shared questions are not judged in both: left out.")
-        if any(one.failed):
+        correct = one.compared.figures.correct
+        if one.compared.differs:
+            said.append(f"{one.name}: compared although this differs: {'; '.join(one.compared.differs)}.")
+        if correct.left_out:
+            shared = one.compared.figures.questions
             said.append(
-                f"{name}: {one.failed[0]} and {one.failed[1]} questions FAILED; an outage reads as wrong answers and "
-                "as missed passages."
+                f"{one.name}: {correct.left_out} of {shared} shared questions are not judged in both: left out."
             )
-    return tuple(dict.fromkeys(said))
+    if any("dedup" in differs for one in comparisons for differs in one.compared.differs):
+        said.append("That a-rag searches a repeated query again is by design: it is so published.")
+    return tuple(said)
 
 
 def _certified_counts(comparisons: Sequence[Comparison]) -> Table:
     rows = []
     for one in comparisons:
-        sides = ((one.first, one.second, one.first_found), (one.second, one.first, one.second_found))
-        for finder, misser, found in sides:
-            wrong = {score.id for score in misser.run.scores if score.right is False}
-            of_wrong = found.of_questions(wrong)
-            shared = {record.id for record in finder.run.records}
-            missed = sum(
-                len(set(record.gold_ids).difference(record.retrieved_ids))
-                for record in misser.run.records
-                if record.id in shared
-            )
+        shared = one.compared.figures.questions
+        if reason := one.compared.no_certified:
+            rows.append((Cell(one.name), Cell("none", (reason,)), NONE, NONE, NONE))
+            continue
+        for first in (True, False):
+            finder, misser = _sides(one, first)
+            found, of_wrong = one.found_by(first)
+            finished = {record.id for record in finder.run.records}
+            missed = sum(len(unretrieved_gold(record)) for record in misser.run.records if record.id in finished)
             rows.append(
                 (
                     Cell(f"found by {finder.name}, missed by {misser.name}, {one.where.pair.name}"),
                     Cell(f"{len(found.by_search):,}", (f"of {missed:,} missed",)),
                     Cell(f"{len(of_wrong.by_search):,}"),
                     Cell(f"{len(found.by_read):,}"),
-                    Cell(f"{len({item.question_id for item in found.by_search}):,}", (f"of n {one.shared:,}",)),
+                    Cell(f"{len({item.question_id for item in found.by_search}):,}", (f"of n {shared:,}",)),
                 )
             )
     columns = ("", "certified reachable", "where the one that missed is wrong", "by a read only, apart", "questions")
     return Table("Certified reachable, both ways", columns, tuple(rows), (_ONE_SIDED,), wide=True)
 
 
+def _sides(one: Comparison, first: bool) -> tuple[RunSummary, RunSummary]:
+    return (one.first, one.second) if first else (one.second, one.first)
+
+
 def _certified_lists(one: Comparison) -> list[Table]:
     """Each certified passage with the query that found it."""
     tables = []
-    for finder, misser, found in (
-        (one.first, one.second, one.first_found),
-        (one.second, one.first, one.second_found),
-    ):
-        wrong = {score.id for score in misser.run.scores if score.right is False}
+    for first in (True, False):
+        finder, misser = _sides(one, first)
+        found, of_wrong = one.found_by(first)
+        wrong = {item.question_id for item in (*of_wrong.by_search, *of_wrong.by_read)}
         rows = tuple(_certified_row(item, item.question_id in wrong) for item in (*found.by_search, *found.by_read))
         if rows:
             title = f"Found by {finder.name}, missed by {misser.name}: {one.where.pair.name}"
-            columns = ("question", "passage", "tool", "query", "loop", "rank", f"{misser.name} is wrong")
+            columns = ("question", "passage", "first search that returned it", f"{misser.name} is wrong")
             tables.append(Table(title, columns, rows, wide=True))
     return tables
 
 
 def _certified_row(item: CertifiedPassage, wrong: bool) -> tuple[Cell, ...]:
-    values = (
-        item.question_id,
-        item.title,
-        item.tool.removesuffix("_search").replace("_", " "),
-        item.query,
-        str(item.loop),
-        str(item.rank),
-    )
-    return tuple(Cell(value) for value in (*values, "yes" if wrong else "no"))
+    by = f"{item.tool.replace('_', ' ')}, loop {item.loop}, rank {item.rank}"
+    return (Cell(item.question_id), Cell(item.title), Cell(item.query, (f"({by})",)), Cell("yes" if wrong else "no"))

@@ -22,8 +22,15 @@ def study_failures(pairs: Sequence[PairRuns], lms: Sequence[str]) -> Section:
             continue
         table = failures_section(one.runs).tables[0]
         title = "Failures" if len(pairs) == 1 else one.pair.name
-        tables.append(Table(title, table.columns, (*table.rows, *_paper_rows(one)), (*table.notes, *lm_notes(lms))))
+        tables.append(
+            Table(title, table.columns, (*table.rows, *_paper_rows(one)), (*_once(table.notes), *lm_notes(lms)))
+        )
     return Section("failures", "Failures", tuple(tables))
+
+
+def _once(notes: Sequence[str]) -> list[str]:
+    """Without what the report's head says of every run: which definition of wrong holds."""
+    return [note for note in notes if "Wrong means: " not in note]
 
 
 def _paper_rows(one: PairRuns) -> list[tuple[Cell, ...]]:

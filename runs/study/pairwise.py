@@ -1,4 +1,4 @@
-"""Two systems of a study on the same questions: differences, tests, and what one found that the other missed.
+"""Two systems of a study on the same questions, as `compare --force` would have them: what differs is said.
 
 Two families of tests, each adjusted by Holm's method for its number: the primary comparison over the study's pairs of
 benchmark and index (one pair, no adjustment), and every other system against the primary's first, over all pairs.
@@ -7,44 +7,44 @@ benchmark and index (one pair, no adjustment), and every other system against th
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from ...metrics.certified import Certified, certified
-from ...metrics.paired import Paired, holm, paired
-from ...metrics.score import Score
+from ...errors import UserError
+from ...metrics.certified import Certified
+from ...metrics.paired import holm
+from ..comparing import Comparison as Compared
+from ..comparing import compare_runs
 from ..report.summaries import RunSummary
 from .runs import PairRuns
 
-_LEFT_OUT = frozenset({"system", "variant"})
+_NONE = Certified((), ())
 
 
 @dataclass(frozen=True)
 class Comparison:
-    """Two systems on the questions that both answered and that are judged in both.
+    """Two systems on the questions that both finished.
 
     Attributes:
         where: The pair's runs.
         first: The first system.
         second: The second.
-        shared: Questions that both finished.
-        left_out: Those of them that are not judged in both.
-        right: Being right; None where no question is left.
-        missing: Being wrong with a gold passage unretrieved.
-        first_found: What the second missed and the first retrieved.
-        second_found: What the first missed and the second retrieved.
-        differing: Settings in which they differ, in words.
-        failed: Failed questions of the first and of the second.
+        compared: Their figures, and what differs between them.
     """
 
     where: PairRuns
     first: RunSummary
     second: RunSummary
-    shared: int
-    left_out: int
-    right: Paired | None
-    missing: Paired | None
-    first_found: Certified
-    second_found: Certified
-    differing: tuple[str, ...]
-    failed: tuple[int, int]
+    compared: Compared
+
+    @property
+    def name(self) -> str:
+        """What a report calls it."""
+        return f"{self.first.name} – {self.second.name}, {self.where.pair.name}"
+
+    def found_by(self, first: bool) -> tuple[Certified, Certified]:
+        """What one side retrieved and the other missed: of all questions, and of those that the other got wrong."""
+        lists = self.compared.figures.certified
+        if lists is None:
+            return _NONE, _NONE
+        return (lists.missed_by_b, lists.missed_by_b_wrong) if first else (lists.missed_by_a, lists.missed_by_a_wrong)
 
 
 @dataclass(frozen=True)
@@ -55,30 +55,13 @@ class Tested:
     adjusted: float | None
 
 
-def compare(where: PairRuns, first: RunSummary, second: RunSummary) -> Comparison:
-    """Compare two systems of one pair."""
-    ones, others = _scores(first), _scores(second)
-    shared = [key for key in ones if key in others]
-    known = [key for key in shared if ones[key].right is not None and others[key].right is not None]
-    seed = first.summary.seed
-
-    def test(what: str) -> Paired | None:
-        pick = _right if what == "right" else _missing
-        return paired([pick(ones[key]) for key in known], [pick(others[key]) for key in known], seed=seed)
-
-    return Comparison(
-        where=where,
-        first=first,
-        second=second,
-        shared=len(shared),
-        left_out=len(shared) - len(known),
-        right=test("right"),
-        missing=test("missing"),
-        first_found=certified(second.run.records, first.run.records),
-        second_found=certified(first.run.records, second.run.records),
-        differing=_differing(first, second),
-        failed=(sum(one.failed for one in ones.values()), sum(one.failed for one in others.values())),
-    )
+def compare(where: PairRuns, first: RunSummary, second: RunSummary) -> Comparison | None:
+    """Compare two systems of one pair; None where no question is finished in both."""
+    try:
+        compared = compare_runs(first.run, second.run, force=True, seed=first.summary.seed)
+    except UserError:  # forced, and without an audit: nothing else is refused
+        return None
+    return Comparison(where, first, second, compared)
 
 
 def primary_comparisons(primary: tuple[str, str] | None, pairs: Sequence[PairRuns]) -> list[Tested]:
@@ -109,27 +92,10 @@ def other_comparisons(primary: tuple[str, str] | None, pairs: Sequence[PairRuns]
     )
 
 
-def _tested(comparisons: list[Comparison]) -> list[Tested]:
-    adjusted = iter(holm([one.right.p for one in comparisons if one.right is not None]))
-    return [Tested(one, None if one.right is None else next(adjusted)) for one in comparisons]
-
-
-def _scores(one: RunSummary) -> dict[str, Score]:
-    return {score.id: score for score in one.run.scores}
-
-
-def _right(score: Score) -> bool:
-    return score.right is True
-
-
-def _missing(score: Score) -> bool:
-    return score.right is False and not score.failed and score.unretrieved_gold
-
-
-def _differing(first: RunSummary, second: RunSummary) -> tuple[str, ...]:
-    mine, theirs = first.run.settings, second.run.settings
-    return tuple(
-        f"{name}: {mine.get(name)} in {first.name}, {theirs.get(name)} in {second.name}"
-        for name in sorted((mine.keys() | theirs.keys()) - _LEFT_OUT)
-        if mine.get(name) != theirs.get(name)
-    )
+def _tested(found: Sequence[Comparison | None]) -> list[Tested]:
+    comparisons = [one for one in found if one is not None]
+    known = [one.compared.figures.correct.paired for one in comparisons]
+    adjusted = iter(holm([one.p for one in known if one is not None]))
+    return [
+        Tested(one, None if right is None else next(adjusted)) for one, right in zip(comparisons, known, strict=True)
+    ]

@@ -141,8 +141,12 @@ def test_other_comparisons_are_adjusted_for_their_number(line):
     runs = read_runs(load_plan(Path("study")), Path("study"))
     tested = other_comparisons(("vanilla-rag", "direct"), runs)
     assert [one.comparison.second.name for one in tested] == ["ircot", "a-rag"]
-    assert [one.adjusted for one in tested] == holm([one.comparison.right.p for one in tested])
-    assert tested[1].comparison.differing == ("deduplicate: True in vanilla-rag, False in a-rag",)
+    assert [one.adjusted for one in tested] == holm(
+        [one.comparison.compared.figures.correct.paired.p for one in tested]
+    )
+    assert tested[0].comparison.compared.differs == ()
+    assert len(tested[1].comparison.compared.differs) == 1
+    assert "dedup true against false" in tested[1].comparison.compared.differs[0]
 
 
 def test_failed_rows_are_said_and_stay_and_the_other_systems_go_on(line, lm_stub, capsys):
@@ -158,6 +162,30 @@ def test_failed_rows_are_said_and_stay_and_the_other_systems_go_on(line, lm_stub
     assert main(line()) == 1  # they stay failed until they are asked again
     assert answered(lm_stub) == before
     assert main(line("direct,vanilla-rag", "--retry-failed")) == 0
+
+
+def test_a_judge_decides_every_run_at_the_end(line, lm_stub, capsys):
+    lm_stub.reply = f"{REPLY}\n\n[[ ## reasoning ## ]]\nthe same\n\n[[ ## verdict ## ]]\nright"
+    judge = ["--judge-lm", "openai/judge-model", "--judge-api-base", lm_stub.root]
+    assert main(line("direct,vanilla-rag", *judge)) == 0, capsys.readouterr().err
+    assert capsys.readouterr().out.count("LLM-Acc 1.000 (2 right, n = 2)") == 2
+    assert {body["model"] for body in lm_stub.completions} == {"local-model", "judge-model"}
+    assert "| direct | 1.00" in Path("study/report.md").read_text(encoding="utf-8")
+    before = answered(lm_stub)
+    assert main(line("direct,vanilla-rag", *judge)) == 0
+    assert answered(lm_stub) == before
+
+
+def test_the_audit_is_made_once_and_splits_what_is_missing(line):
+    assert main(line("direct", "--audit")) == 0
+    audit = MINILM / "audit.json"
+    made = audit.stat().st_mtime_ns
+    written = Path("study/report.md").read_text(encoding="utf-8")
+    assert "## Reachability audit" in written
+    assert "| unasked | 4 of 4 missing |" in written
+    assert "Peers: direct." in written
+    assert main(["study", "--out", "study", "--report-only", "--audit"]) == 0
+    assert audit.stat().st_mtime_ns == made
 
 
 @pytest.mark.parametrize(
