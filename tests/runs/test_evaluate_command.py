@@ -216,7 +216,7 @@ def test_no_key_is_in_any_file_of_the_run(run, lm_stub, monkeypatch, tmp_path):
     assert any(headers.get("Authorization") == f"Bearer {key}" for _, headers, _ in lm_stub.requests)
     assert "may not" in rows()[1]["failure"]["message"]
     kept = [path for path in (tmp_path / "run").rglob("*") if path.is_file()]
-    assert len(kept) == 3
+    assert len(kept) == 4
     for text in [*(path.read_text() for path in kept), out, err, more, worse]:
         assert "very-secret" not in text
 
