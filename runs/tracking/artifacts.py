@@ -91,7 +91,11 @@ def write_artifacts(run: ScoredRun, page: str, markdown: str, place: Path) -> No
     (place / TABLE).write_text(json.dumps(question_table(run.records, run.scores)), encoding="utf-8")
     (place / "report.html").write_text(page, encoding="utf-8", errors="replace")
     (place / "report.md").write_text(markdown, encoding="utf-8", errors="replace")
-    _texts(place / "prompts", prompts_of(run))
+    prompts = prompts_of(run)
+    _texts(place / "prompts", prompts)
+    if prompts:  # MLflow's compare view shows files side by side, but none in folders
+        whole = "\n".join(f"##### {name}\n{text}" for name, text in prompts.items())
+        (place / "prompts.txt").write_text(whole, encoding="utf-8", errors="replace")
     _texts(place / "registers", _registers(run.records[:REGISTERS]))
 
 

@@ -147,6 +147,7 @@ def test_a_run_is_there_whole(store, tmp_path, capsys):
     assert all(len(row) == len(table["columns"]) for row in table["data"])
     update = SYSTEMS["executionrag"](None).update.signature.instructions
     assert update.splitlines()[0].strip() in tracked_text(store, run, "prompts/update.txt")
+    assert "##### update" in tracked_text(store, run, "prompts.txt")
     assert "Ana" in tracked_text(store, run, "registers/01.txt")
     assert tracked_text(store, run, "records.jsonl") == (tmp_path / "run" / "records.jsonl").read_text()
     assert "<html" in tracked_text(store, run, "report.html")
