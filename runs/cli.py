@@ -27,10 +27,12 @@ from .commands import (
     failures,
     index,
     judge,
+    optimize,
     reachability,
     report,
     study,
     track,
+    variants,
 )
 from .output import Console, OutputClosed, silence_stdout
 
@@ -78,6 +80,8 @@ def build_parser() -> argparse.ArgumentParser:
         failures,
         report,
         track,
+        optimize,
+        variants,
         doctor,
         demo,
     ):

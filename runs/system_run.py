@@ -16,6 +16,7 @@ import dspy
 
 from ..errors import UserError
 from ..metrics.record import QuestionRecord
+from ..optimize.variant import Variant
 from ..program.systems import make_system
 from .asked import Asked
 from .backends import Backend
@@ -41,6 +42,7 @@ class Conditions:
         deduplicate: Whether a repeated query is answered from memory; None is each system's own way.
         seed: Of resampling in reports.
         threads: Questions at once.
+        variant: Optimised prompts; None is the baseline.
     """
 
     backend: Backend
@@ -53,6 +55,7 @@ class Conditions:
     deduplicate: bool | None = None
     seed: int = 0
     threads: int = 1
+    variant: Variant | None = None
 
     @property
     def lm_name(self) -> str:
@@ -87,13 +90,33 @@ class SystemRun:
             context_window=conditions.backend.context_window,
             **own,
         )
+        if conditions.variant is not None:
+            self._use(conditions.variant)
         self.settings = self._settings()
         self.folder = self._folder(out, command)
+
+    def _use(self, variant: Variant) -> None:
+        """Give the program a variant's prompts; never to answer what they were optimised on.
+
+        Raises:
+            UserError: It is of another system, or was optimised on a question that is asked.
+        """
+        if variant.system and variant.system != self.system:
+            raise UserError(f"--variant {variant.name}: its prompts are of {variant.system}, not of {self.system}")
+        seen = set(variant.provenance.get("train_ids", ())) | set(variant.provenance.get("validation_ids", ()))
+        shared = sorted(seen.intersection(question.id for question in self.asked.questions))
+        if shared:
+            raise UserError(
+                f"--variant {variant.name}: it was optimised on {len(shared)} of the questions asked (the first: "
+                f"{shared[0]}); measure on a split that shares none"
+            )
+        variant.apply(self.program)
 
     def _settings(self) -> RunSettings:
         asked, conditions = self.asked, self.conditions
         return RunSettings(
             system=self.system,
+            variant="" if conditions.variant is None else conditions.variant.digest,
             lm=conditions.lm_name,
             temperature=conditions.temperature,
             max_tokens=conditions.max_tokens,
@@ -147,7 +170,7 @@ class SystemRun:
             gold = asked.gold_of(todo)
             number, threads = len(asked.questions), self.conditions.threads
             console.note(
-                f"{self.system} · {self.conditions.backend.label} · {len(asked.index):,} passages · {number:,} "
+                f"{self._named} · {self.conditions.backend.label} · {len(asked.index):,} passages · {number:,} "
                 f"question{'' if number == 1 else 's'}, {number - len(todo)} of them done · {threads} "
                 f"thread{'' if threads == 1 else 's'} · seed {self.conditions.seed} · {folder.path}"
             )
@@ -155,6 +178,11 @@ class SystemRun:
                 return False
             standing = [record for key, record in records.items() if key not in gold]
             return self._pass(console, todo, gold, standing)
+
+    @property
+    def _named(self) -> str:
+        variant = self.conditions.variant
+        return self.system if variant is None or not variant.digest else f"{self.system} · variant {variant.name}"
 
     def _extend(self) -> None:
         """Add the questions to those asked; a smaller --limit forgets nothing."""

@@ -30,6 +30,9 @@ def add_parser(commands: Any, common: argparse.ArgumentParser) -> None:
     parser.add_argument("--index", metavar="DIR", required=True, help="an index over the benchmark's corpus")
     parser.add_argument("--system", metavar="NAME", default="executionrag", help="default: executionrag")
     parser.add_argument("--out", metavar="DIR", required=True, help="the run's folder")
+    parser.add_argument(
+        "--variant", metavar="DIR", help="optimised prompts (default: baseline, the program as it comes)"
+    )
     add_run_options(parser)
     add_mlflow_options(parser)
 

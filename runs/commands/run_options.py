@@ -10,6 +10,7 @@ from .judge import add_judge_options
 from .options import THREADS, K, add_lm_options, number, start_lm, whole
 
 if TYPE_CHECKING:
+    from ...optimize.variant import Variant
     from ..asked import Asked
     from ..output import Console
     from ..system_run import Conditions
@@ -23,7 +24,9 @@ def add_run_options(parser: argparse.ArgumentParser, *, benchmark: bool = True) 
         benchmark: Add `--benchmark` for the one benchmark of the command.
     """
     if benchmark:
-        parser.add_argument("--benchmark", metavar="SPEC", required=True, help="minihop, musique:FILE, hotpotqa:FILE, …")
+        parser.add_argument(
+            "--benchmark", metavar="SPEC", required=True, help="minihop, musique:FILE, hotpotqa:FILE, …"
+        )
     add_lm_options(parser)
     parser.add_argument("--temperature", type=number(0), metavar="F", default=0.0, help="default: 0, greedy")
     parser.add_argument("--max-tokens", type=whole(1), metavar="N", help="longest reply (default: the server's own)")
@@ -76,6 +79,15 @@ def check_system(name: str, option: str) -> None:
         raise UsageError(f"{option} {name}: there is none; there are {', '.join(sorted(SYSTEMS))}")
 
 
+def read_variant(args: argparse.Namespace) -> "Variant | None":
+    """The variant of `--variant`, where the command has that option and it is given."""
+    if getattr(args, "variant", None) is None:
+        return None
+    from ...optimize.variant import load_variant
+
+    return load_variant(args.variant)
+
+
 def load_asked(args: argparse.Namespace, index: str, benchmark: str | None = None) -> "Asked":
     """Read the benchmark (that of `--benchmark` unless another is given), and the index with its gold."""
     from ..asked import Asked
@@ -104,5 +116,6 @@ def start_conditions(args: argparse.Namespace, console: "Console") -> "Condition
         max_context_tokens=args.max_context_tokens,
         deduplicate=args.dedup,
         seed=args.seed,
+        variant=read_variant(args),
         threads=args.threads or (1 if backend.adapter is not None else THREADS),
     )
