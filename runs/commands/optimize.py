@@ -66,7 +66,7 @@ def run(args: argparse.Namespace, console: "Console") -> int:
     check_place(out / "variant.json", "--out", given=out)
     if out.name == "baseline":
         raise UsageError("--out: a variant cannot be named baseline, for that is the program as it comes")
-    if (out / "variant.json").exists():
+    if (out / "variant.json").exists() and _complete(out):
         raise UserError(f"--out {out}: holds a variant already; give another folder")
     check_system(args.system, "--system")
     from ..training import Training
@@ -86,6 +86,13 @@ def run(args: argparse.Namespace, console: "Console") -> int:
 
     with dspy.context(lm=backend.lm, adapter=backend.adapter):
         return _optimize(args, console, out, training, backend, reflection)
+
+
+def _complete(out: Path) -> bool:
+    """Whether the variant there is finished; one that Ctrl-C ended is gone on with."""
+    from ...optimize.variant import load_variant
+
+    return load_variant(out).provenance.get("complete") is not False
 
 
 def _third(args: argparse.Namespace) -> int:
