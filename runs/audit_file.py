@@ -16,6 +16,7 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError
 from ..errors import UserError
 from ..metrics.reachability import Grade, Reach, SearchTool, reach_of
 
+ONE_SIDED = "What no probe retrieves is not certified; it is not shown to be unreachable."
 _REMEDY = "give what executionrag reachability --json printed, or --out wrote"
 _WORDS = {"index_digest": "index", "benchmark_digest": "benchmark", "k": "k"}
 

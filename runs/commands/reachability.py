@@ -23,7 +23,6 @@ _GRADES = {
     3: "the passage's title",
     4: "the passage's first sentence",
 }
-_ONE_SIDED = "What no probe retrieves is not certified; it is not shown to be unreachable."
 
 
 def add_parser(commands: Any, common: argparse.ArgumentParser) -> None:
@@ -59,6 +58,7 @@ def run(args: argparse.Namespace, console: "Console") -> int:
         raise UsageError("name the benchmark, e.g. --benchmark minihop or musique:FILE")
     out = None if args.out is None else _free(Path(args.out))
     from ...retrievers.index import Index
+    from ..audit_file import ONE_SIDED
     from ..benchmarks.gold import map_gold
     from ..benchmarks.load import load_benchmark
     from ..reachability import audit, load_peer
@@ -110,7 +110,7 @@ def run(args: argparse.Namespace, console: "Console") -> int:
     for name, searched in _scopes(tools):
         _show(name, passages, searched, console.out)
     console.out.line()
-    console.out.entry("", _ONE_SIDED)
+    console.out.entry("", ONE_SIDED)
     return 0
 
 
@@ -191,8 +191,9 @@ def _as_json(
     facts: dict[str, Any], passages: "Sequence[PassageReach]", tools: "Sequence[SearchTool]"
 ) -> dict[str, Any]:
     from ...metrics.reachability import count_reach, share, share_by_hops
+    from ..audit_file import ONE_SIDED
 
-    made: dict[str, Any] = {**facts, "tools": {}, "one_sided": _ONE_SIDED}
+    made: dict[str, Any] = {**facts, "tools": {}, "one_sided": ONE_SIDED}
     for name, searched in _scopes(tools):
         grades: dict[str, Any] = {}
         for key, _, which in _rows():
