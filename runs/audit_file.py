@@ -83,11 +83,13 @@ class Audit:
     def check(self, settings: Mapping[str, Any]) -> None:
         """See that a run's settings are of the same index, benchmark and k; what a run does not say is let pass.
 
+        Of an imported run it is the index that its passages are mapped to.
+
         Raises:
             UserError: One of them differs.
         """
         for key, words in _WORDS.items():
-            of_run, audited = settings.get(key), getattr(self, key)
+            of_run, audited = settings.get(key) or settings.get(f"mapped_{key}"), getattr(self, key)
             if of_run not in (None, "") and of_run != audited:
                 raise UserError(
                     f"{self.name}: an audit of another {words} ({_short(audited)}; the run has {_short(of_run)}); "

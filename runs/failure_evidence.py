@@ -170,7 +170,7 @@ def _audited(audit: "Audit | None", question_id: str, passage_id: str) -> tuple[
     if audit is None:
         return None, None
     probe = audit.probe(question_id, passage_id)
-    found = probe and FindingProbe(probe.grade, probe.tool, probe.query, probe.rank, probe.source)
+    found = None if probe is None else FindingProbe(**probe.model_dump())
     return audit.reach(question_id, passage_id) or NOT_PROBED, found
 
 
