@@ -158,11 +158,14 @@ def _optimize(
         "parent": "baseline",
         "train_ids": [example["id"] for example in training.train],
         "validation_ids": [example["id"] for example in training.validation],
-        "complete": not compiled.stopped,
+        "complete": False,  # until it is compared with the baseline: the same line goes on
         "changed": changed,
         "spent": {
             "scored_questions": compiled.answered,
             "lm_calls": compiled.lm_calls,
+            "prompt_tokens": compiled.prompt_tokens,
+            "completion_tokens": compiled.completion_tokens,
+            "cost_usd": compiled.cost,
             "seconds": round(time.monotonic() - start, 1),
         },
         "versions": {name: importlib.metadata.version(name) for name in ("executionrag", "dspy", "gepa")},
@@ -180,9 +183,10 @@ def _optimize(
             training.validation, program(), compiled.program, metric, changed=changed, seed=args.seed, threads=threads
         )
     except KeyboardInterrupt:
-        console.out.line(f"interrupted: the variant is kept in {out}; not compared with the baseline")
+        console.out.line(f"interrupted: the variant is kept in {out}; the same line compares it with the baseline")
         return 130
     provenance |= {
+        "complete": True,
         "improved": result.improved,
         "said": str(result),
         "validation": {
