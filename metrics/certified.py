@@ -2,7 +2,8 @@
 
 Two systems' records on the same questions; that both searched the same index at the same k is for the caller to see
 to. A passage counts as missed where no tool returned it, and as certified where a semantic or keyword search of the
-other returned it; where only a read did, it is listed apart. One-sided: what neither found is not certified, never
+other returned it; where only another tool did (a read, or the graph search of `graph-rag`, which no agent could have
+called), it is listed apart. One-sided: what neither found is not certified, never
 "unreachable". A failed record has retrieved little or nothing, so an outage reads as misses; the caller says so.
 """
 
@@ -33,7 +34,7 @@ class Certified:
 
     Attributes:
         by_search: Those that a search of the other returned, by its first such search.
-        by_read: Those that only a read of the other returned.
+        by_read: Those that only another tool of the other returned: a read, or a graph search.
     """
 
     by_search: tuple[CertifiedPassage, ...]

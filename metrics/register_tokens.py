@@ -18,7 +18,7 @@ from ..program.progress import Progress
 from ..program.register import MAX_ITEMS, Register, Requirement
 from ..program.tokens import count_tokens
 from ..program.trajectory import LMStep, RegisterStep, SearchStep
-from ..retrievers.session import Hit, SearchResult, Tool
+from ..retrievers.session import AnyTool, Hit, SearchResult
 from .record import QuestionRecord
 from .statistics import Estimate, mean
 
@@ -185,4 +185,4 @@ def _shown(step: SearchStep) -> SearchResult:
         Hit(found.alias, found.passage_id, found.title, "", found.score, found.rank, found.new, found.full)
         for found in step.found
     )
-    return SearchResult(cast(Tool, step.tool), step.query, hits, step.repeated, step.note)
+    return SearchResult(cast(AnyTool, step.tool), step.query, hits, step.repeated, step.note)

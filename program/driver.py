@@ -11,7 +11,7 @@ from typing import Any
 
 import dspy
 
-from ..retrievers.session import SearchResult, SearchSession, Tool
+from ..retrievers.session import AnyTool, SearchResult, SearchSession
 from .asking import Ask, aask, ask
 
 
@@ -20,7 +20,7 @@ class Search:
     """A tool call in one question's session."""
 
     session: SearchSession
-    tool: Tool
+    tool: AnyTool
     query: str
     loop: int
 

@@ -12,7 +12,7 @@ from typing import Any, Literal
 import dspy
 
 from ..errors import UsageError
-from ..retrievers.session import SearchResult, SearchSession, Tool
+from ..retrievers.session import AnyTool, SearchResult, SearchSession
 from .asking import Ask, Reply, is_overflow
 from .budget import Budget, Limits
 from .driver import Answering, Search
@@ -108,7 +108,7 @@ class QuestionState:
         name, message = ("Unusable", error) if isinstance(error, str) else (type(error).__name__, _first_line(error))
         self.record(ErrorStep(loop=self.loop, step=step, error=name, message=message, fatal=fatal))
 
-    def search(self, tool: Tool, query: str, target: str | None) -> Generator[Search, SearchResult, SearchResult]:
+    def search(self, tool: AnyTool, query: str, target: str | None) -> Generator[Search, SearchResult, SearchResult]:
         """Run one tool call in this question's session."""
         result = yield Search(self.session, tool, query, self.loop)
         self._count_retrieved(result)

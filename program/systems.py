@@ -14,6 +14,7 @@ from ..retrievers.index import Index
 from .a_rag import ARAG
 from .direct import Direct
 from .execution_rag import ExecutionRAG
+from .graph_rag import GraphRAG
 from .ircot import IRCoT
 from .vanilla_rag import VanillaRAG
 
@@ -31,6 +32,7 @@ SYSTEMS: dict[str, System] = {
     "direct": Direct,
     "vanilla-rag": VanillaRAG,
     "ircot": IRCoT,
+    "graph-rag": GraphRAG,
     "a-rag": ARAG,
     "executionrag": _register(),
     "executionrag-question-init": _register(seed=False),

@@ -22,6 +22,7 @@ GRAPH = "vectors.hnsw"
 _LINKS = 32
 _EF_BUILD = 200
 _EF_SEARCH = 256
+_LISTED = 2_000
 
 
 def build(vectors: "np.ndarray", folder: Path) -> None:
@@ -100,6 +101,21 @@ class DenseSearch:
                 return ranked[:needed]
             wanted = min(len(self), wanted * 4)
         return []
+
+    def similarities(self, query: "np.ndarray") -> "np.ndarray":
+        """Inner product of every row with a query vector, float32 of shape (rows,).
+
+        Where a graph stands for exact search, rows beyond the `_LISTED` nearest get the least of theirs.
+        """
+        import numpy as np
+
+        if self._graph is None:
+            products: np.ndarray = self._vectors @ np.asarray(query, dtype=np.float32)
+            return products
+        rows, scores = self._nearest(query, min(len(self), _LISTED))
+        listed = np.full(len(self), scores.min() if len(scores) else 0.0, dtype=np.float32)
+        listed[rows] = scores
+        return listed
 
     def _nearest(self, query: "np.ndarray", wanted: int) -> "tuple[np.ndarray, np.ndarray]":
         import faiss

@@ -13,10 +13,11 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from ..errors import UserError
-from . import dense, keyword, sentence_store, store
+from . import dense, graph_store, keyword, sentence_store, store
 from .encoder import Encoder, get_encoder
 from .encoder_files import DEFAULT_ENCODER
 from .files import check, damaged, describe, replacing, sha256_of, write_bytes
+from .graph import EntityGraph
 from .manifest import MANIFEST, Granularity, Manifest, read_manifest
 from .passage import Passage, titled
 from .text import replace_surrogates
@@ -33,7 +34,8 @@ class Match:
 
     Attributes:
         passage_id: Which.
-        score: Cosine (semantic) or BM25 (keyword), rounded to 1e-5; of the best sentence at sentence granularity.
+        score: Cosine (semantic), BM25 (keyword) or share of the best passage's PageRank (graph), rounded to 1e-5; at
+            sentence granularity the cosine of the best sentence.
         snippets: The matching sentences in the order of the text, at sentence granularity; else empty.
     """
 
@@ -52,6 +54,8 @@ class Index:
         self._encoder_name = encoder or manifest.encoder
         self._lock = threading.Lock()
         self._encoder: Encoder | None = None
+        self._graph_lock = threading.Lock()
+        self._graph: EntityGraph | None = None
         part = path
         try:
             part = path / store.PASSAGES
@@ -213,6 +217,26 @@ class Index:
             snippets = () if self._sentences is None else self._sentences.with_words(row, passage, query)
             matches.append(Match(passage.id, score, snippets))
         return matches
+
+    def graph_search(self, query: str, k: int) -> list[Match]:
+        """The `k` best passages by PageRank over the entity graph, from the query's entities and nearest passages.
+
+        Whole passages at either granularity, best first; none for a blank query.
+        """
+        if not query.strip() or k < 1:
+            return []
+        near = self._dense.similarities(self._model().encode_query(query))
+        if self._sentences is not None:
+            near = self._sentences.best_of_passages(near, len(self))
+        return [Match(self._store[row].id, score) for row, score in self.graph.search(query, near, k)]
+
+    @property
+    def graph(self) -> EntityGraph:
+        """The entity graph, made at first use and stored beside the index's own files."""
+        with self._graph_lock:
+            if self._graph is None:
+                self._graph = graph_store.open_graph(self.path, self.digest, self._store)
+            return self._graph
 
     def _by_sentence(self, vector: "np.ndarray", k: int) -> list[Match]:
         """Group sentences by passage; a passage scores as its best sentence."""

@@ -50,6 +50,15 @@ class SentenceStore:
         owners: np.ndarray = self._rows[sentences]
         return owners
 
+    def best_of_passages(self, scores: "np.ndarray", passages: int) -> "np.ndarray":
+        """The best score of each passage's sentences, float32 of shape (passages,), from those of all sentences."""
+        import numpy as np
+
+        best = np.full(passages, -np.inf, dtype=np.float32)
+        np.maximum.at(best, self._rows, scores)
+        best[np.isneginf(best)] = scores.min()  # a passage without a sentence
+        return best
+
     def span(self, sentence: int) -> tuple[int, int, int]:
         """(row of its passage, start, end) of a sentence."""
         row, start, end = self._spans[sentence].tolist()

@@ -1,9 +1,10 @@
-"""One question's search session: the three tools, session aliases, repeats and provenance.
+"""One question's search session: the tools, session aliases, repeats and provenance.
 
 The LM sees passages as P1, P2, … in the order of their arrival, never ids or positions of the corpus, and can read only
 what this session has returned, with neighbours in the same source document. A repeated query is not searched again: it
 gives the earlier hits and says so. Nothing that an LM writes raises: what cannot be used is refused in the result's
-note. A session belongs to one question and is not shared by threads; the index behind it is.
+note. A session belongs to one question and is not shared by threads; the index behind it is. An agent chooses among
+three tools (`Tool`); the graph search is a system's own way to gather evidence, which no LM can call.
 """
 
 from collections.abc import Callable, Sequence
@@ -17,6 +18,9 @@ from .passage import Passage
 from .text import replace_surrogates, squeeze
 
 Tool = Literal["semantic_search", "keyword_search", "read_passages"]
+"""What an agent may call."""
+AnyTool = Tool | Literal["graph_search"]
+"""What may have brought a passage."""
 
 #: A read gives at most this many neighbours on each side, whatever is asked for.
 MAX_NEIGHBOURS = 5
@@ -33,7 +37,7 @@ class Hit:
         passage_id: Its id in the corpus, never shown to the LM.
         title: Its title; may be blank.
         text: The whole text, or the matching sentences at sentence granularity.
-        score: Cosine or BM25; None for a read.
+        score: Cosine, BM25 or share of the best PageRank; None for a read.
         rank: Place in the result, from 1.
         new: This session returned it for the first time here.
         full: `text` is the whole passage.
@@ -61,7 +65,7 @@ class SearchResult:
         note: What the model should be told; blank when the hits say all.
     """
 
-    tool: Tool
+    tool: AnyTool
     query: str
     hits: tuple[Hit, ...]
     repeated: bool
@@ -85,7 +89,7 @@ class Provenance:
     passage_id: str
     alias: str
     loop: int
-    tool: Tool
+    tool: AnyTool
     query: str
     rank: int
     full: bool
@@ -121,6 +125,10 @@ class SearchSession:
         """Search by words (BM25)."""
         return self._search("keyword_search", self.index.keyword_search, query, k, loop)
 
+    def graph_search(self, query: str, *, k: int | None = None, loop: int) -> SearchResult:
+        """Search the entity graph; gives whole passages at either granularity."""
+        return self._search("graph_search", self.index.graph_search, query, k, loop)
+
     def read_passages(self, aliases: Sequence[str], *, neighbours: int = 0, loop: int) -> SearchResult:
         """Give the whole text of passages that this session returned, each among its neighbours in its document.
 
@@ -146,7 +154,7 @@ class SearchSession:
         self._answered[key] = replace(result, note="")
         return result
 
-    def run(self, tool: Tool, query: str, *, k: int | None = None, loop: int) -> SearchResult:
+    def run(self, tool: AnyTool, query: str, *, k: int | None = None, loop: int) -> SearchResult:
         """Call a tool by name. For `read_passages` the query holds aliases: "P3, P4 +1" adds a neighbour a side."""
         if tool == "read_passages":
             aliases, neighbours = parse_reads(query)
@@ -154,6 +162,8 @@ class SearchSession:
             return replace(result, query=replace_surrogates(query)[0])
         if tool == "keyword_search":
             return self.keyword_search(query, k=k, loop=loop)
+        if tool == "graph_search":
+            return self.graph_search(query, k=k, loop=loop)
         return self.semantic_search(query, k=k, loop=loop)
 
     def alias(self, passage_id: str) -> str:
@@ -183,7 +193,7 @@ class SearchSession:
         return tuple(self._arrivals)
 
     def _search(
-        self, tool: Tool, search: Callable[[str, int], list[Match]], query: str, k: int | None, loop: int
+        self, tool: AnyTool, search: Callable[[str, int], list[Match]], query: str, k: int | None, loop: int
     ) -> SearchResult:
         count = self.k if k is None else k
         query = replace_surrogates(query)[0]
@@ -214,7 +224,7 @@ class SearchSession:
 
     def _record(
         self,
-        tool: Tool,
+        tool: AnyTool,
         query: str,
         found: Sequence[tuple[Passage, float | None, tuple[str, ...]]],
         loop: int,

@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from ...metrics.statistics import Estimate
     from ..benchmarks.benchmark import Benchmark
     from ..benchmarks.gold import GoldDoubt, GoldMapping
-    from ..benchmarks.question_recall import QuestionRecall
+    from ..benchmarks.question_recall import QuestionRecall, SearchTool
     from ..output import Console, Screen
 
 _LISTED = 20
@@ -26,7 +26,7 @@ def add_parser(commands: Any, common: argparse.ArgumentParser) -> None:
         parents=[common],
         help="check a benchmark: its questions, and whether its gold is in the corpus",
         description="Read a benchmark, count its questions by hops and type, and find each gold passage in the corpus: "
-        "a corpus file, an index, or what comes with the questions. With an index, also what semantic search with the "
+        "a corpus file, an index, or what comes with the questions. With an index, also what a search with the "
         "question alone finds of the gold (no LM). The exit code is 1 where gold passages are missing.",
     )
     parser.set_defaults(run=run)
@@ -36,6 +36,9 @@ def add_parser(commands: Any, common: argparse.ArgumentParser) -> None:
     corpus = parser.add_mutually_exclusive_group()
     corpus.add_argument("--corpus", metavar="FILE", help="where the gold should be: JSON Lines, *_corpus.json, …")
     corpus.add_argument("--index", metavar="DIR", help="where the gold should be: an index, which is searched too")
+    parser.add_argument(
+        "--tool", choices=("semantic", "keyword", "graph"), help="what searches the index (default: semantic)"
+    )
     parser.add_argument("--k", type=whole(1), metavar="N", default=K, help=f"passages a search (default: {K})")
     parser.add_argument("--json", action="store_true", help="print everything as JSON on stdout")
 
@@ -44,6 +47,8 @@ def run(args: argparse.Namespace, console: "Console") -> int:
     """Check; 1 where gold passages are missing from the corpus."""
     if not args.spec.strip():
         raise UsageError("name the benchmark, e.g. minihop or musique:FILE")
+    if args.tool and not args.index:
+        raise UsageError(f"--tool {args.tool} searches an index: give one with --index DIR")
     from ...retrievers.corpus import passages_from_rows
     from ..benchmarks.gold import map_gold
     from ..benchmarks.load import load_benchmark
@@ -59,7 +64,8 @@ def run(args: argparse.Namespace, console: "Console") -> int:
         corpus, size = f"index {args.index}", len(index)
         gold = map_gold(benchmark.dev, index)
         with console.err.progress("searching", "questions", total=len(benchmark.dev)) as progress:
-            recall = question_recall(benchmark.dev, index, gold, k=args.k, progress=progress)
+            tool: SearchTool = args.tool or "semantic"
+            recall = question_recall(benchmark.dev, index, gold, tool=tool, k=args.k, progress=progress)
     elif benchmark.corpus_file:
         corpus, size = args.corpus or "the chunks beside the questions", len(benchmark.corpus_file)
         gold = map_gold(benchmark.dev, benchmark.corpus_file, corpus)
@@ -119,7 +125,7 @@ def _show_doubts(head: str, doubts: "tuple[GoldDoubt, ...]", out: "Screen") -> N
 def _show_recall(recall: "QuestionRecall", out: "Screen") -> None:
     if recall.overall is None:
         return
-    said = f"evidence recall of semantic search with the question alone, k = {recall.k}"
+    said = f"evidence recall of {recall.tool} search with the question alone, k = {recall.k}"
     out.entry("no LM:", said, indent=2, head_style="dim")
     out.entry("all", _figure(recall.overall), indent=4, head_style="bold")
     for hops, estimate in recall.by_hops.items():
@@ -181,6 +187,7 @@ def _as_json(
         }
     if recall is not None and recall.overall is not None:
         made["question_recall"] = {
+            "tool": recall.tool,
             "k": recall.k,
             "all": dataclasses.asdict(recall.overall),
             "by_hops": {str(number): dataclasses.asdict(one) for number, one in recall.by_hops.items()},

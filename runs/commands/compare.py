@@ -155,7 +155,8 @@ def _show_certified(found: "Comparison", out: "Screen") -> None:
         out.entry(f"{misser} missed, a search of {finder} retrieved:", said, head_style="bold")
         _show_passages(all_of.by_search, wrong, out)
         if all_of.by_read:
-            out.entry(f"{misser} missed, only a read of {finder} brought:", str(len(all_of.by_read)), head_style="bold")
+            head = f"{misser} missed, only a read or graph search of {finder} brought:"
+            out.entry(head, str(len(all_of.by_read)), head_style="bold")
             _show_passages(all_of.by_read, wrong, out)
     out.entry("", f"{ONE_SIDED} {NO_BOUND}")
 

@@ -59,6 +59,9 @@ def add_parser(commands: Any, common: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--allow-missing-gold", action="store_true", help="index though gold passages of the benchmark are missing"
     )
+    parser.add_argument(
+        "--graph", action="store_true", help="make the entity graph of graph-rag now (else at its first search)"
+    )
     parser.add_argument("--progress", action="store_true", help="draw the progress bar even into a file")
 
 
@@ -97,6 +100,13 @@ def run(args: argparse.Namespace, console: "Console") -> int:
     console.out.line(
         f"Indexed {count(len(index), 'passage')} ({vectors}) in {seconds:.1f} s: {out} (digest {index.digest[:12]})"
     )
+    if args.graph:
+        started = time.perf_counter()
+        graph = index.graph
+        console.out.line(
+            f"Entity graph: {count(len(graph.edges), 'link')} of passages to {len(graph.entities):,} entities "
+            f"in {time.perf_counter() - started:.1f} s"
+        )
     console.out.line(f'Next: executionrag ask "…?" --index {shlex.quote(str(out))} --lm local')
     return 0
 

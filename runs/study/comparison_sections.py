@@ -125,7 +125,7 @@ def _certified_counts(comparisons: Sequence[Comparison]) -> Table:
                     Cell(f"{len({item.question_id for item in found.by_search}):,}", (f"of n {shared:,}",)),
                 )
             )
-    columns = ("", "certified reachable", "where the one that missed is wrong", "by a read only, apart", "questions")
+    columns = ("", "certified reachable", "where the one that missed is wrong", "by another tool only", "questions")
     return Table("Certified reachable, both ways", columns, tuple(rows), (_ONE_SIDED,), wide=True)
 
 

@@ -8,7 +8,7 @@ from executionrag.metrics.record import GoldPassage, QuestionRecord, Retrieved
 from executionrag.program.trajectory import Found, SearchStep
 
 GOLD = ("g1", "g2", "g3")
-TOOLS = (*SEARCHES, "read_passages")
+TOOLS = (*SEARCHES, "read_passages", "graph_search")
 
 
 def record(name, calls, gold=GOLD):

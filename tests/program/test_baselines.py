@@ -14,8 +14,8 @@ from executionrag.program.trajectory import dump_trajectory, load_trajectory
 
 QUESTION = "Where was the mother of the composer of The Salt Choir born?"
 LOOPS = [("ircot", "next_thought"), ("a-rag", "choose_action")]
-ENDING = [("direct", "answer"), ("vanilla-rag", "answer"), *LOOPS]
-BASELINES = ("direct", "vanilla-rag", "ircot", "a-rag")
+ENDING = [("direct", "answer"), ("vanilla-rag", "answer"), ("graph-rag", "answer"), *LOOPS]
+BASELINES = ("direct", "vanilla-rag", "graph-rag", "ircot", "a-rag")
 FIELDS = {
     *("answer", "explanation", "abstained", "requirements", "trajectory", "retrieved_ids", "citations"),
     *("stop_reason", "usage"),
@@ -126,6 +126,7 @@ class TestContract:
         [
             ("direct", {"answer"}),
             ("vanilla-rag", {"answer"}),
+            ("graph-rag", {"answer"}),
             ("ircot", {"next_thought", "answer", "force_answer"}),
             ("a-rag", {"choose_action", "answer", "force_answer"}),
         ],
@@ -206,7 +207,7 @@ class TestBudget:
         prediction, _, _ = answer("a-rag", script, max_loops=2)
         assert (prediction.stop_reason, prediction.usage.loops) == ("budget_loops", 2)
 
-    @pytest.mark.parametrize("system", ["direct", "vanilla-rag"])
+    @pytest.mark.parametrize("system", ["direct", "vanilla-rag", "graph-rag"])
     def test_no_limit_of_loops_stops_what_has_none(self, answer, script, system):
         prediction, _, _ = answer(system, script, max_loops=0)
         assert (prediction.stop_reason, prediction.usage.loops) == ("answered", 0)
