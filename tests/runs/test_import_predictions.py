@@ -4,12 +4,9 @@ import json
 
 import pytest
 
-from executionrag import Index
 from executionrag.metrics.record import Failure
 from executionrag.program.trajectory import SearchStep
-from executionrag.retrievers.corpus import passages_from_rows
 from executionrag.runs.cli import main
-from executionrag.runs.importing.disguised_errors import disguised_error
 from executionrag.runs.run_folder import RunFolder
 from executionrag.runs.scored_run import ScoredRun
 
@@ -19,7 +16,6 @@ QUESTIONS = [
     ("q3", "Who composed The Quiet Mill?", "Joren Pask", ["The Quiet Mill"]),
     ("q4", "On which sea lies Tarn Hollow?", "Vessel Sea", ["Tarn Hollow"]),
 ]
-CHUNKS = ["0:Ana Kell was a composer.", "1:Bettina Moore was a glassblower.", "2:The Quiet Mill is an opera."]
 
 
 @pytest.fixture
@@ -33,11 +29,11 @@ def bring(tmp_path, small_index, capsys):
         )
     )
 
-    def call(rows, *options, layout="jsonl", index=None):
+    def call(rows, *options):
         file = tmp_path / "preds.jsonl"
         file.write_text(rows if isinstance(rows, str) else "".join(json.dumps(row) + "\n" for row in rows))
-        line = ["import-predictions", str(file), "--layout", layout, "--benchmark", f"2wiki:{tmp_path / 'q.jsonl'}"]
-        code = main([*line, "--index", str(index or small_index.path), "--out", str(tmp_path / "run"), *options])
+        line = ["import-predictions", str(file), "--layout", "jsonl", "--benchmark", f"2wiki:{tmp_path / 'q.jsonl'}"]
+        code = main([*line, "--index", str(small_index.path), "--out", str(tmp_path / "run"), *options])
         return code, *capsys.readouterr()
 
     return call
@@ -47,8 +43,8 @@ def bring(tmp_path, small_index, capsys):
 def imported(bring, tmp_path):
     """`imported(rows, ...)` -> the scored run, by question."""
 
-    def call(rows, *options, **more):
-        code, _, err = bring(rows, *options, **more)
+    def call(rows, *options):
+        code, _, err = bring(rows, *options)
         assert code == 0, err
         run = ScoredRun.open(tmp_path / "run")
         return {record.id: (record, score) for record, score in zip(run.records, run.scores, strict=True)}
@@ -161,49 +157,6 @@ def test_errors_are_failed_rows_that_keep_what_was_retrieved(bring, tmp_path):
     assert "1 of the failed are errors in disguise (the first: q1, “Error: …”)" in " ".join(out.split())
 
 
-@pytest.mark.parametrize(
-    "answer",
-    [
-        "Error: 'choices'",
-        "ERROR : timeout",
-        "[Error]: no reply",
-        "LLM error: overloaded",
-        "Error code: 429 - rate limited",
-        "openai.APITimeoutError: Request timed out.",
-        "RateLimitError(429)",
-        "Exception: no answer",
-        "Traceback (most recent call last):\n  File",
-        "An unexpected error occurred while answering",
-        "Failed to generate final answer",
-        "Request timed out.",
-        "rate limit exceeded, retry",
-        "503 Service Unavailable",
-    ],
-)
-def test_an_error_in_disguise_is_recognised(answer):
-    assert disguised_error(answer)
-
-
-@pytest.mark.parametrize(
-    "answer",
-    [
-        "",
-        "Error",
-        "The Comedy of Errors",
-        "Errors and Omissions: a Play",
-        "trial and error",
-        "Error by Neighborhood: 2004",
-        "Exceptional",
-        "Rate",
-        "He timed out in the final",
-        "The error occurred in 1931",
-        "Bad Gateway, a novel",
-    ],
-)
-def test_an_answer_that_only_speaks_of_errors_is_an_answer(answer):
-    assert disguised_error(answer) is None
-
-
 def test_missing_questions_and_unread_fields_are_said_and_the_denominator_is_the_file(bring, tmp_path):
     code, _, err = bring([{"id": "q1", "answer": "x", "retreived": ["ana"]}])
     assert code == 0
@@ -301,141 +254,6 @@ def test_the_other_commands_take_the_run(bring, tmp_path, capsys):
     assert "k unknown in both" in capsys.readouterr().err
     assert main(["compare", run, str(other), "--force"]) == 0
     assert "index unknown in a run" in capsys.readouterr().out
-
-
-def chunk(loop, tool, arguments, result, **log):
-    return {
-        "loop": loop,
-        "tool_name": tool,
-        "arguments": arguments,
-        "tool_result": result,
-        "retrieved_tokens": 9,
-        **log,
-    }
-
-
-TRACE = [
-    chunk(
-        1, "keyword_search", {"keywords": ["Ana", "Kell"]}, "Chunk ID: 0, Matched keywords in chunk: ... Ana Kell ..."
-    ),
-    chunk(
-        1,
-        "semantic_search",
-        {"query": "glass", "top_k": 5},
-        "Chunk ID: 1 (Similarity: 0.713)\nMatched: ... of glass ...\n\nChunk ID: 0 (Similarity: 0.5)\nMatched: ... see "
-        "Chunk ID: 2, there ...",
-        chunks_found=2,
-    ),
-    chunk(2, "keyword_search", {"keywords": ["zz"]}, "No results found for keywords: ['zz']", chunks_found=0),
-    chunk(
-        2,
-        "read_chunk",
-        {"chunk_ids": ["1", "7", "0"]},
-        "\n====\n[Chunk 1]\n----\nBettina Moore was a glassblower.\n====\n\n[Chunk 7] - Not found\n\n====\n[Chunk 0]\n"
-        "(This chunk has been read before)\n====",
-    ),
-    chunk(3, "read_chunk", {}, "Error executing tool: nothing to read", error="nothing to read"),
-]
-ARAG = {
-    "qid": "q1",
-    "question": QUESTIONS[0][1],
-    "trajectory": TRACE,
-    "gold_answer": "Bettina Moore",
-    "pred_answer": "Her mother is Bettina Moore.",
-    "total_cost": 0.0125,
-    "loops": 4,
-    "total_retrieved_tokens": 45,
-    "retrieval_logs": [{"tool_name": "semantic_search", "tokens": 9, "metadata": {"query": "glass"}}],
-    "chunks_read_count": 2,
-    "chunks_read_ids": ["0", "1"],
-}
-
-
-@pytest.fixture(scope="module")
-def chunk_index(tmp_path_factory):
-    rows = [(key, "", text) for key, _, text in (one.partition(":") for one in CHUNKS)]
-    return Index.build(passages_from_rows(rows), tmp_path_factory.mktemp("chunks") / "idx").path
-
-
-@pytest.fixture
-def arag(imported, chunk_index):
-    """`arag(row)` -> record and score of one row of A-RAG's file; its chunks are no gold of the questions by title."""
-
-    def call(**changes):
-        return imported([ARAG | changes], "--allow-missing-gold", layout="arag", index=chunk_index)["q1"]
-
-    return call
-
-
-def test_arags_trace_is_read_as_its_runner_writes_it(arag):
-    record, score = arag()
-    assert [(step.loop, step.tool, step.query) for step in record.searches] == [
-        (1, "keyword_search", "Ana, Kell"),
-        (1, "semantic_search", "glass"),
-        (2, "keyword_search", "zz"),
-        (2, "read_passages", "1, 7, 0"),
-        (3, "read_passages", ""),
-    ]
-    found = [[one.passage_id for one in step.found] for step in record.searches]
-    assert found == [["0"], ["1", "0"], [], ["1", "0"], []]
-    assert {one.passage_id: one.full for one in record.retrieved} == {"0": True, "1": True}
-    assert record.searches[4].note == "nothing to read"
-    assert (record.usage.cost, record.usage.loops, record.usage.retrieved_tokens_arag) == (0.0125, 4, 45)
-    assert (record.system, record.stop_reason, score.right) == ("a-rag-published", "answered", True)
-
-
-def test_an_answer_after_a_last_turn_with_tools_was_forced(arag):
-    assert arag(loops=3)[0].stop_reason == "budget_loops"
-
-
-def test_what_a_fork_says_of_the_end_stands(arag):
-    assert arag(token_budget_exceeded=True)[0].stop_reason == "budget_tokens"
-
-
-def test_without_a_trajectory_the_logs_stand_in_and_reads_count(arag):
-    logs = [
-        {"tool_name": "semantic_search", "tokens": 9, "metadata": {"query": "glass", "chunk_ids": ["1"]}},
-        {"tool_name": "read_chunk", "tokens": 9, "metadata": {"chunk_ids_requested": ["1"], "new_chunks_read": ["1"]}},
-    ]
-    record, _ = arag(trajectory=[], retrieval_logs=logs, chunks_read_ids=["1", "2"])
-    assert record.retrieved_ids == ("1", "2")
-    assert [(step.tool, step.query) for step in record.searches[:2]] == [
-        ("semantic_search", "glass"),
-        ("read_passages", "1"),
-    ]
-
-
-def test_a_row_that_its_runner_gave_up_on_is_failed_and_its_cost_unknown(arag):
-    record, score = arag(pred_answer="Error: 'choices'", error="'choices'", trajectory=[], total_cost=0, loops=0)
-    assert record.failure.message == "'choices'"
-    assert (record.usage.cost, score.category) == (None, "Not scored")
-
-
-def test_a_last_call_that_failed_is_an_error_in_disguise(arag):
-    record, _ = arag(pred_answer="Error: Maximum loops exceeded and failed to generate final answer.")
-    assert record.failure.error == "DisguisedError"
-    assert record.retrieved_ids == ("0", "1")
-
-
-@pytest.mark.parametrize(
-    ("changes", "said"),
-    [
-        ({"trajectory": [{"tool_name": "x"}]}, "field `trajectory.0.loop`"),
-        ({"loops": "many"}, "field `loops`"),
-        ({"chunks_read_ids": "0"}, "field `chunks_read_ids`"),
-    ],
-)
-def test_a_bad_field_of_arags_is_named(bring, chunk_index, changes, said):
-    code, _, err = bring([ARAG | changes], "--allow-missing-gold", layout="arag", index=chunk_index)
-    assert code == 1
-    assert f"preds.jsonl:1: {said}" in err
-    assert "A-RAG's predictions.jsonl" in err
-
-
-def test_arags_ids_in_another_index_are_refused(bring):
-    code, _, err = bring([ARAG], layout="arag")
-    assert code == 1
-    assert "none of the 2 retrieved passage ids" in err
 
 
 def test_a_real_run_brought_out_and_in_again_has_the_same_scores(imported, tmp_path, small_index):
