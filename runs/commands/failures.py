@@ -180,7 +180,7 @@ def _show_counts(counts: dict[str, Any], scored: "ScoredRun", out: "Screen") -> 
     if "audit" in counts:
         audit = counts["audit"]
         missing = ", ".join(f"{number} {reach}" for reach, number in audit["missing"].items())
-        out.entry("their missing gold passages:", missing, indent=2)
+        out.entry("missing gold of wrong answers:", missing, indent=2)
         peers = " · ".join(audit["peers"]) or "none"
         said = f"{audit['file']}, k = {audit['k']}, {' and '.join(audit['tools'])}; peers: {peers}"
         out.entry("audit:", said, indent=2, head_style="dim")

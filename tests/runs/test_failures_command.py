@@ -269,7 +269,7 @@ def test_the_screen_names_probe_peers_and_what_an_audit_cannot_show(audited, cap
     for said in (
         "Ana Kell (hop 2), unasked: Kell mother [keyword_search, grade 1 of a-rag (outputs/arag), rank 4]",
         "The Salt Choir (hop 1), not certified",
-        "their missing gold passages: 1 unasked, 2 upper bound only, 1 not certified, 1 not probed",
+        "missing gold of wrong answers: 1 unasked, 2 upper bound only, 1 not certified, 1 not probed",
         "k = 5, semantic_search and keyword_search; peers: a-rag (outputs/arag)",
         "it is not shown to be unreachable",
     ):

@@ -256,6 +256,22 @@ def test_the_other_commands_take_the_run(bring, tmp_path, capsys):
     assert "index unknown in a run" in capsys.readouterr().out
 
 
+def test_an_imported_run_is_judged_and_what_gave_none_is_wrong_unasked(bring, tmp_path, lm_stub, command_line, capsys):
+    lm_stub.reply = "[[ ## reasoning ## ]]\nSo.\n\n[[ ## verdict ## ]]\nwrong\n\n[[ ## completed ## ]]"
+    assert bring([{"id": "q1", "answer": "Bettina Moore"}, {"id": "q2", "answer": ""}])[0] == 0
+    line = ["judge", str(tmp_path / "run"), "--judge-lm", "openai/local-model", "--judge-api-base", lm_stub.root]
+    assert main(line) == 0
+    assert len(lm_stub.completions) == 1
+    categories = [score.category for score in ScoredRun.open(tmp_path / "run").scores]
+    assert categories == ["Judge Error", "Gave Up"]
+
+
+def test_without_a_judge_named_an_imported_run_asks_for_one(bring, tmp_path, command_line, capsys):
+    assert bring([{"id": "q1", "answer": "Bettina Moore"}])[0] == 0
+    assert main(["judge", str(tmp_path / "run")]) in (1, 2)
+    assert "--judge-lm" in capsys.readouterr().err
+
+
 def test_a_real_run_brought_out_and_in_again_has_the_same_scores(imported, tmp_path, small_index):
     """What a run says of itself survives; the register does not, so the categories are those without its clause."""
     original = {
