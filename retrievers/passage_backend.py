@@ -106,7 +106,7 @@ def _session_module(original: Any, example: dict[str, Any], names: list[str], to
     import onnxruntime
     from transformers.modeling_outputs import BaseModelOutput
 
-    class Bare(torch.nn.Module):  # type: ignore[misc]
+    class Bare(torch.nn.Module):  # type: ignore[misc, unused-ignore]
         """The transformer with plain tensors in and out."""
 
         def __init__(self) -> None:
@@ -135,7 +135,7 @@ def _session_module(original: Any, example: dict[str, Any], names: list[str], to
     session = onnxruntime.InferenceSession(exported.getvalue(), settings, providers=["CPUExecutionProvider"])
     wanted = {one.name for one in session.get_inputs()}
 
-    class ByOnnx(torch.nn.Module):  # type: ignore[misc]
+    class ByOnnx(torch.nn.Module):  # type: ignore[misc, unused-ignore]
         """In the transformer's place."""
 
         config = original.config

@@ -94,7 +94,7 @@ def compare_runs(
     shared = [rows_b[record.id] for record, _ in rows_a]
     if audit is not None:
         for side in (a, b):
-            _check_audit(audit, side)
+            audit.check(side.settings)
     reason = _uncertified(a, b)
     return Comparison(
         a=_side(a),
@@ -147,16 +147,6 @@ def _uncertified(a: ScoredRun, b: ScoredRun) -> str:
         if one != other:
             return f"the two searched at different {words}" if key == "k" else "the two searched different indexes"
     return ""
-
-
-def _check_audit(audit: "Audit", run: ScoredRun) -> None:
-    for key in ("index_digest", "benchmark_digest", "k"):
-        known, audited = run.settings.get(key), getattr(audit, key)
-        if known is not None and known != audited:
-            raise UserError(
-                f"the audit's {key} is {_shown(audited, True)}, that of {run.name} {_shown(known, True)}; give the "
-                "audit of its index and benchmark at its k"
-            )
 
 
 def _missing(rows: Sequence[tuple[Any, Any]], audit: "Audit") -> dict[str, int]:

@@ -1,10 +1,13 @@
 """`executionrag compare`: what it refuses, what --force says, and what it prints."""
 
+import dataclasses
 import json
 
 import pytest
 
+from executionrag.errors import UserError
 from executionrag.metrics.record import Failure, GoldPassage, QuestionRecord, Retrieved, Verdict
+from executionrag.runs.audit_file import Audit, AuditHit
 from executionrag.runs.cli import main
 from executionrag.runs.comparing import Comparison, compare_runs
 from executionrag.runs.run_folder import RunFolder
@@ -170,21 +173,22 @@ def test_a_run_against_itself_is_called_wrongly(make, capsys):
     assert "same run" in capsys.readouterr().err
 
 
-class OneReach:
-    """An audit that probed one passage."""
-
-    index_digest, benchmark_digest, k = "i1", "b1", 5
-
-    def reach(self, question_id, passage_id):
-        return {("q1", "g1"): "unasked"}.get((question_id, passage_id))
+HIT = AuditHit(grade=0, tool="semantic_search", query="asked", rank=1)
+AUDIT = Audit("audit.json", "i1", "b1", 5, (), ("semantic_search",), {("q1", "g1"): (HIT,)})
 
 
 def test_an_audit_splits_missing_gold_of_wrong_answers(make):
     rows = [*A, record("q3", "no", [])]
     a, b = ScoredRun.open(make("a", rows)), ScoredRun.open(make("b", [*B, record("q3", "yes", [])]))
-    found = compare_runs(a, b, audit=OneReach())
+    found = compare_runs(a, b, audit=AUDIT)
     assert found.missing_a == {"unasked": 1, "upper bound only": 0, "not certified": 0, "not probed": 1}
     assert set(found.missing_b.values()) == {0}
+
+
+def test_an_audit_of_another_index_is_refused(make):
+    a, b = ScoredRun.open(make("a", A)), ScoredRun.open(make("b", B))
+    with pytest.raises(UserError, match="an audit of another index"):
+        compare_runs(a, b, audit=dataclasses.replace(AUDIT, index_digest="i2"))
 
 
 def test_a_comparison_survives_json(make):
