@@ -58,12 +58,18 @@ class Compiled:
         stopped: Ctrl-C ended it.
         answered: Questions that were scored.
         lm_calls: Calls to any LM, replies from the cache among them.
+        prompt_tokens: Billed for the questions that were scored; what proposes instructions is not among them.
+        completion_tokens: Likewise.
+        cost: USD of those questions; None where the price of one is unknown.
     """
 
     program: dspy.Module
     stopped: bool
     answered: int
     lm_calls: int
+    prompt_tokens: int = 0
+    completion_tokens: int = 0
+    cost: float | None = 0.0
 
 
 def split_train(train: Sequence[Any]) -> tuple[list[Any], list[Any]]:
@@ -116,7 +122,7 @@ def compile_program(
                 compiled, stopped = run(program, learn, choose, count, plan, reflection, log_dir), False
             except KeyboardInterrupt:
                 compiled, stopped = watch.best or program, True
-    return Compiled(compiled, stopped, count.n, watch.calls)
+    return Compiled(compiled, stopped, count.n, watch.calls, count.prompt_tokens, count.completion_tokens, count.cost)
 
 
 def id_of(example: Any) -> str:
@@ -207,20 +213,27 @@ class _Counter:
 
     def __init__(self, metric: FeedbackMetric, scored: Callable[[int, float], None]) -> None:
         self._metric, self._scored, self.n = metric, scored, 0
+        self.prompt_tokens = self.completion_tokens = 0
+        self.cost: float | None = 0.0
 
     def __call__(self, gold: Any, pred: Any, trace: Any = None, pred_name: Any = None, pred_trace: Any = None) -> Any:
         result = self._metric(gold, pred, trace, pred_name, pred_trace)
         if pred_name is None:
-            self._tell(result.score)
+            self._tell(result.score, pred)
         return result
 
     def number(self, example: Any, pred: Any, trace: Any = None) -> float:
         score = self._metric.score(example, pred, trace)
-        self._tell(score)
+        self._tell(score, pred)
         return score
 
-    def _tell(self, score: float) -> None:
+    def _tell(self, score: float, pred: Any) -> None:
         self.n += 1
+        usage = getattr(pred, "usage", None)  # a failed question has none
+        if usage is not None:
+            self.prompt_tokens += usage.prompt_tokens
+            self.completion_tokens += usage.completion_tokens
+            self.cost = None if usage.cost is None or self.cost is None else self.cost + usage.cost
         self._scored(self.n, score)
 
 

@@ -35,6 +35,7 @@ from .progress import Progress
 from .question import Answering, ContextOverflow, LMFailure, QuestionState, StopReason
 from .register import MAX_ITEMS, Register, Requirement, Transition
 from .trajectory import RegisterStep
+from .verification import MAX_ROUNDS, Verifier, audited, reopened
 
 NUDGE_UPDATE = (
     "Most of the search budget is spent: resolve what is supported, and retire with a reason what is not needed."
@@ -48,13 +49,14 @@ class LoopSettings:
 
     `seed`: whether a first search grounds the initial register. `update`: whether what is found changes the register;
     else each of its items is searched for once. `replay`: whether the whole register is shown each loop instead of the
-    delta.
+    delta. `verifier`: how the register is checked against its passages, if it is.
     """
 
     seed: bool = True
     update: bool = True
     replay: bool = False
     max_items: int = MAX_ITEMS
+    verifier: Verifier | None = None
 
 
 class RegisterLoop:
@@ -77,6 +79,8 @@ class RegisterLoop:
         try:
             stop_reason = yield from self._search_until_settled()
             answer, overflowed = yield from self._answer(stop_reason)
+            if self.settings.verifier == "audit":
+                answer = yield from audited(self, answer)
         except LMFailure:
             return self.state.prediction(AnswerText("", "", True), self.register, "lm_error")
         return self.state.prediction(answer, self.register, "context_overflow" if overflowed else stop_reason)
@@ -88,13 +92,26 @@ class RegisterLoop:
                 return settled
             if not self.settings.update:
                 return (yield from self._search_each_once())
-            while self.register.open_items:
-                if limit := self.state.budget.exceeded:
-                    return limit
-                yield from self._loop()
+            limit = yield from self._close_items()
+            rounds = MAX_ROUNDS if self.settings.verifier == "search" else 0
+            while limit is None and rounds and self.state.budget.exceeded is None:
+                rounds -= 1
+                if not (yield from reopened(self)):
+                    break
+                limit = yield from self._close_items()
+            if limit:
+                return limit
         except ContextOverflow:
             return "context_overflow"
         return "resolved"
+
+    def _close_items(self) -> Generator[Any, Any, StopReason | None]:
+        """Loop until nothing is open, or a limit of the budget, which it then gives."""
+        while self.register.open_items:
+            if limit := self.state.budget.exceeded:
+                return limit
+            yield from self._loop()
+        return None
 
     def _initialize(self) -> Generator[Any, Any, StopReason | None]:
         seed: SearchResult | None = None
@@ -102,18 +119,18 @@ class RegisterLoop:
             seed = yield from self.state.search("semantic_search", self.state.question, None)
         hits = list(seed.hits) if seed else []
         shown = [show_passage(hit.alias, hit.title, hit.text) for hit in hits]
-        outputs, _ = yield from self._ask_with_passages("initialize", shown, "passages", question=self.question)
+        outputs, _ = yield from self.ask_with_passages("initialize", shown, "passages", question=self.question)
         proposals = _proposals(outputs)
         transition = self.register.initialize(proposals, self._passage)
         if outputs is not None and not proposals:
-            self._apply("initialize", transition, self.progress.start(transition.register_after, seed))
+            self.apply("initialize", transition, self.progress.start(transition.register_after, seed))
             return "no_requirements"
         if not transition.register_after.items:
             if outputs is not None:
                 self.state.fail("initialize", "no usable requirement; the question itself becomes the requirement")
             whole = ProposedRequirement(text=self.question)
             transition = self.register.initialize([whole], self._passage)
-        self._apply("initialize", transition, self.progress.start(transition.register_after, seed))
+        self.apply("initialize", transition, self.progress.start(transition.register_after, seed))
         return None
 
     def _loop(self) -> Generator[Any, Any, None]:
@@ -126,7 +143,7 @@ class RegisterLoop:
         state.budget.loops += 1
         transition = yield from self._update(target, result, NUDGE_UPDATE if nudged else NONE)
         shown = self.progress.record(state.loop, target, result, transition.register_after)
-        self._apply("update", transition, shown)
+        self.apply("update", transition, shown)
 
     def _search_each_once(self) -> Generator[Any, Any, StopReason]:
         """Without updates: a query and a search for each item in turn; nothing is ever resolved by it."""
@@ -140,7 +157,7 @@ class RegisterLoop:
             result = yield from state.search(tool, query, target.id)
             state.budget.loops += 1
             shown = self.progress.record(state.loop, target, result, self.register)
-            self._apply("update", Transition(register_after=self.register), shown)
+            self.apply("update", Transition(register_after=self.register), shown)
         return "answered"
 
     def _select(self) -> Generator[Any, Any, Requirement]:
@@ -163,7 +180,7 @@ class RegisterLoop:
             elif outputs is not None:
                 self.state.fail("select", f"{one_line(written, 60)!r} is no item to choose; {chosen.id} is taken")
         if chosen.status != "active":
-            self._apply("select", self.register.select(chosen.id), "")
+            self.apply("select", self.register.select(chosen.id), "")
         return self.register.get(chosen.id) or chosen
 
     def _write_query(self, target: Requirement, advice: str) -> Generator[Any, Any, tuple[Tool, str]]:
@@ -195,7 +212,7 @@ class RegisterLoop:
         settled = bool(target.answer and target.support)
         if not unread and not settled and advice == NONE and not self.progress.is_stuck(target):
             return unchanged
-        outputs, sent = yield from self._ask_with_passages(
+        outputs, sent = yield from self.ask_with_passages(
             "update",
             [show_passage(hit.alias, hit.title, hit.text) for hit in unread],
             "new_passages",
@@ -215,7 +232,7 @@ class RegisterLoop:
         again = result.tool == "read_passages" and not result.repeated
         return [hit for hit in result.hits if again or (hit.passage_id, hit.text) not in read]
 
-    def _ask_with_passages(
+    def ask_with_passages(
         self, step: Any, shown: list[str], field: str, **inputs: Any
     ) -> Generator[Any, Any, tuple[dspy.Prediction | None, int]]:
         """Ask a step that reads passages; where they do not fit, once more with the better half of them.
@@ -250,7 +267,7 @@ class RegisterLoop:
             forced=stop_reason in ("budget_loops", "budget_tokens", "context_overflow"),
         )
 
-    def _apply(self, cause: Any, transition: Transition, shown: str) -> None:
+    def apply(self, cause: Any, transition: Transition, shown: str) -> None:
         """Take a transition's register, count and record what it showed."""
         before = {item.id: item for item in self.register.items}
         self.register = transition.register_after

@@ -46,6 +46,10 @@ class Progress:
             lines.append(_STUCK.format(id=target.id, count=STUCK_AFTER))
         return self._append(lines)
 
+    def reopen(self, register: Register) -> str:
+        """Append what a verifier opened again; returns what was appended."""
+        return self._append(["Verified:", *(self._whole(register) if self._replay else self._changed(register))])
+
     def is_stuck(self, item: Requirement) -> bool:
         """Whether the last three or more loops on an open item brought it no new support."""
         return item.is_open and self._misses.get(item.id, 0) >= STUCK_AFTER

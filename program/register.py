@@ -10,7 +10,8 @@ what an LM wrote. The rules, held against every reply:
 - a value needs evidence too: without a real supporting passage, old or new, an item takes none, not even tentatively;
 - at most one item is active, and selecting one sets the other open items to pending;
 - closed stays closed, except that a resolved item may be retired with a reason; a new item may replace a closed one,
-  never an open one (it is then added as an item of its own);
+  never an open one (it is then added as an item of its own), and a verifier that may search can reopen a resolved one
+  with a reason, its value becoming tentative and its support staying;
 - ids are ours: stable, never reused, unknown ones refused; at most `max_items` items in all.
 """
 
@@ -180,6 +181,25 @@ class Register(BaseModel):
             register, refusal = register._add(addition.text, addition.needs, replaced)
             if refusal:
                 refused.append(refusal)
+        return Transition(register_after=register, refused=tuple(refused))
+
+    def reopen(self, reasons: Iterable[tuple[str, str]]) -> Transition:
+        """Open resolved items again, each with the reason, which becomes its note; for the verifier alone.
+
+        Args:
+            reasons: Pairs of what an LM wrote for an item and why it is to be reopened.
+        """
+        register, refused = self, list[str]()
+        for written, reason in reasons:
+            item, why = register.find(written), one_line(reason, _TEXT)
+            if item is None:
+                refused.append(f"reopening {one_line(written, 40)}: no such item")
+            elif item.status != "resolved":
+                refused.append(f"reopening {item.id}: it is {'open' if item.is_open else item.status}")
+            elif not why:
+                refused.append(f"reopening {item.id}: no reason given")
+            else:
+                register = register._replace(item.model_copy(update={"status": "pending", "note": f"reopened: {why}"}))
         return Transition(register_after=register, refused=tuple(refused))
 
     def _replace(self, changed: Requirement) -> "Register":

@@ -38,6 +38,8 @@ SYSTEMS: dict[str, System] = {
     "executionrag-question-init": _register(seed=False),
     "executionrag-static": _register(update=False),
     "executionrag-full-replay": _register(replay=True),
+    "executionrag+verifier": _register(verifier="audit"),
+    "executionrag+verifier-search": _register(verifier="search"),
 }
 
 

@@ -12,7 +12,15 @@ from pydantic import BaseModel, ConfigDict, Field, TypeAdapter
 from .register import Requirement
 
 StepName = Literal[
-    "initialize", "select", "write_query", "update", "choose_action", "next_thought", "answer", "force_answer"
+    "initialize",
+    "select",
+    "write_query",
+    "update",
+    "choose_action",
+    "next_thought",
+    "answer",
+    "force_answer",
+    "verify",
 ]
 
 
@@ -68,10 +76,44 @@ class RegisterStep(_Step):
     """A change of the register: the changed items as they now stand, what was refused, and the text shown of it."""
 
     kind: Literal["register"] = "register"
-    cause: Literal["initialize", "select", "update"]
+    cause: Literal["initialize", "select", "update", "verify"]
     changed: tuple[Requirement, ...]
     refused: tuple[str, ...] = ()
     shown: str = ""
+
+
+class Check(BaseModel):
+    """What a verifier said of one requirement: whether the passages support it and, if not, what is missing."""
+
+    model_config = ConfigDict(frozen=True)
+
+    id: str
+    supported: bool
+    evidence: str = ""
+    missing: str = ""
+
+
+class VerifyStep(_Step):
+    """A verifier's reading of the register.
+
+    In `audit` it follows the drafted answer and decides what becomes of it: `draft` and `answer` are before and after,
+    blank where there is none. In `search` it comes before any answer; `reopened` are the items that it opened again.
+    `refused` is what the rules did not let it do.
+    """
+
+    kind: Literal["verify"] = "verify"
+    mode: Literal["audit", "search"]
+    checks: tuple[Check, ...]
+    decision: Literal["keep", "correct", "withhold", "sufficient", "reopen"]
+    draft: str = ""
+    answer: str = ""
+    reopened: tuple[str, ...] = ()
+    refused: tuple[str, ...] = ()
+
+    @property
+    def insufficient(self) -> bool:
+        """Whether it found a requirement without support."""
+        return any(not check.supported for check in self.checks)
 
 
 class ErrorStep(_Step):
@@ -95,7 +137,7 @@ class AnswerStep(_Step):
     shown: tuple[str, ...]
 
 
-Step = Annotated[SearchStep | LMStep | RegisterStep | ErrorStep | AnswerStep, Field(discriminator="kind")]
+Step = Annotated[SearchStep | LMStep | RegisterStep | ErrorStep | AnswerStep | VerifyStep, Field(discriminator="kind")]
 _STEPS: TypeAdapter[list[Step]] = TypeAdapter(list[Step])
 
 

@@ -1,5 +1,6 @@
 """The encoder: texts to unit vectors, by any sentence-transformers model.
 
+Queries of a model whose shape is plain are encoded without that library, whose import would be most of a start.
 Nothing is imported or read until it is needed, and one process loads a model once, whatever names it goes by. Calls are
 safe from many threads: encoding holds a lock, and the queries that wait for it are encoded together as one batch.
 """
@@ -12,8 +13,9 @@ from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from ..errors import UserError
 from .encoder_files import DEFAULT_ENCODER, digest, locate
+from .passage_backend import Backend, DType, load_model
+from .query_encoder import LightEncoder, open_light
 from .text import replace_surrogates
 
 if TYPE_CHECKING:
@@ -49,7 +51,7 @@ class Encoder:
         self.name = name
         self.folder = folder
         self._lock = threading.RLock()
-        self._model: Any = None
+        self._models: dict[tuple[Backend, DType], Any] = {}
         self._waiting: list[tuple[str, Future[Any]]] = []
         self._waiting_lock = threading.Lock()
 
@@ -58,33 +60,31 @@ class Encoder:
         """Identity of weights and pooling; reads the weights file, not the model."""
         return digest(self.folder)
 
-    def _load(self) -> Any:
-        """The model, read at the first call; the caller holds the lock."""
-        if self._model is None:
-            from sentence_transformers import SentenceTransformer
-            from transformers.utils import logging as transformers_logging
+    def _load(self, backend: Backend = "torch", dtype: DType = "float32") -> Any:
+        """The model that computes so, read at the first call; the caller holds the lock."""
+        if (backend, dtype) not in self._models:
+            self._models[backend, dtype] = load_model(self.folder, self.name, backend, dtype)
+        return self._models[backend, dtype]
 
-            chatter: Any = transformers_logging  # untyped
-            shown = chatter.is_progress_bar_enabled()
-            chatter.disable_progress_bar()
-            try:
-                self._model = SentenceTransformer(
-                    str(self.folder), local_files_only=True, model_kwargs={"use_safetensors": True}
-                )
-            except Exception as error:  # whatever the libraries make of files that are no model of theirs
-                reason = " ".join(str(error).split())[:200]
-                raise UserError(f"encoder {self.name!r} cannot be loaded from {self.folder} ({reason})") from error
-            finally:
-                if shown:
-                    chatter.enable_progress_bar()
-        return self._model
+    @cached_property
+    def _light(self) -> LightEncoder | None:
+        return open_light(self.folder)
 
-    def encode_passages(self, texts: Sequence[str], progress: Callable[[int, int], None] | None = None) -> "np.ndarray":
+    def encode_passages(
+        self,
+        texts: Sequence[str],
+        progress: Callable[[int, int], None] | None = None,
+        *,
+        backend: Backend = "torch",
+        dtype: DType = "float32",
+    ) -> "np.ndarray":
         """Encode texts as passages.
 
         Args:
             texts: What to embed.
             progress: Called with (done, total) after each block.
+            backend: The library that computes.
+            dtype: The numbers that it computes in; the vectors are float32 in each case.
 
         Returns:
             float32 unit vectors, one row a text, in the order of `texts`.
@@ -97,7 +97,7 @@ class Encoder:
         for start in range(0, len(order), _BLOCK):
             rows = order[start : start + _BLOCK]
             with self._lock:
-                block = self._load().encode_document(
+                block = self._load(backend, dtype).encode_document(
                     [replace_surrogates(texts[row])[0] for row in rows],
                     batch_size=_BATCH,
                     show_progress_bar=False,
@@ -106,7 +106,7 @@ class Encoder:
                 )
             if not start:
                 vectors = np.zeros((len(texts), block.shape[1]), dtype=np.float32)
-            vectors[rows] = _finite(block)
+            vectors[rows] = _unit(_finite(block)) if dtype == "bfloat16" else _finite(block)
             if progress is not None:
                 progress(start + len(rows), len(order))
         return vectors
@@ -138,6 +138,8 @@ class Encoder:
 
     def _encode_queries(self, texts: list[str]) -> "np.ndarray":
         with self._lock:
+            if self._light is not None:
+                return _finite(self._light.encode_queries(texts))
             return _finite(
                 self._load().encode_query(
                     texts,
@@ -150,6 +152,14 @@ class Encoder:
 
     def __deepcopy__(self, memo: dict[int, Any]) -> "Encoder":
         return self
+
+
+def _unit(vectors: "np.ndarray") -> "np.ndarray":
+    """Rows brought to length 1: in bfloat16 they are off by up to a hundredth."""
+    import numpy as np
+
+    unit: np.ndarray = vectors / np.maximum(np.linalg.norm(vectors, axis=1, keepdims=True), np.float32(1e-12))
+    return unit
 
 
 def _finite(vectors: Any) -> "np.ndarray":

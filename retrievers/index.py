@@ -20,6 +20,7 @@ from .files import check, damaged, describe, replacing, sha256_of, write_bytes
 from .graph import EntityGraph
 from .manifest import MANIFEST, Granularity, Manifest, read_manifest
 from .passage import Passage, titled
+from .passage_backend import Backend, DType, require_possible
 from .text import replace_surrogates
 
 if TYPE_CHECKING:
@@ -82,6 +83,8 @@ class Index:
         granularity: Granularity = "passage",
         progress: Callable[[int, int], None] | None = None,
         overwrite: bool = False,
+        backend: Backend = "torch",
+        dtype: DType = "float32",
     ) -> "Index":
         """Embed and index passages, write the folder, and open it.
 
@@ -89,6 +92,8 @@ class Index:
             passages: The corpus; ids must be unique and texts not blank.
             out: The folder to make. An existing one is refused unless it is empty.
             encoder: A sentence-transformers name or folder.
+            backend: The library that computes the vectors, torch or onnx.
+            dtype: The numbers that it computes in, float32 (the same index on every machine) or bfloat16 (faster).
             granularity: What is embedded: whole passages, or their sentences (searches then give snippets).
             progress: Called with (done, total) of the texts embedded.
             overwrite: Replace an index that stands at `out`. Nothing but an index is ever replaced.
@@ -100,6 +105,7 @@ class Index:
         if out.is_symlink():
             out = out.resolve()
         _require_free(out, overwrite)
+        require_possible(backend, dtype)
         ordered = _checked(passages)
         model = get_encoder(encoder)
         with replacing(out.absolute()) as folder:
@@ -112,7 +118,7 @@ class Index:
                 ]
             else:
                 texts = [passage.embedding_text for passage in ordered]
-            vectors = model.encode_passages(texts, progress)
+            vectors = model.encode_passages(texts, progress, backend=backend, dtype=dtype)
             dense.build(vectors, folder)
             local = Path(encoder).expanduser()
             manifest = Manifest(
@@ -124,6 +130,8 @@ class Index:
                 vectors=len(vectors),
                 dimension=vectors.shape[1],
                 files=describe(folder),
+                backend=backend,
+                dtype=dtype,
             )
             write_bytes(folder / MANIFEST, manifest.to_json().encode())
         return cls.load(out)
@@ -155,7 +163,7 @@ class Index:
 
     @property
     def digest(self) -> str:
-        """Identity of corpus, encoder and granularity: equal digests give equal search results."""
+        """Identity of corpus, encoder, granularity and dtype: equal digests give equal search results."""
         return self._manifest.digest
 
     @property

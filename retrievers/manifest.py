@@ -8,6 +8,7 @@ from typing import Any, Literal, get_args
 
 from ..errors import UserError
 from .files import damaged
+from .passage_backend import Backend, DType
 
 MANIFEST = "manifest.json"
 FORMAT = "executionrag-index"
@@ -30,6 +31,8 @@ class Manifest:
         vectors: How many vectors (sentences or passages).
         dimension: Length of a vector.
         files: Size and SHA-256 of each file, by relative path.
+        backend: The library that computed the vectors.
+        dtype: The numbers that it computed in.
     """
 
     corpus_digest: str
@@ -40,11 +43,18 @@ class Manifest:
     vectors: int
     dimension: int
     files: dict[str, dict[str, Any]]
+    backend: Backend = "torch"
+    dtype: DType = "float32"
 
     @property
     def digest(self) -> str:
-        """Identity of what searches return: corpus, encoder, granularity and version."""
+        """Identity of what searches return: corpus, encoder, granularity, version, and a dtype other than float32.
+
+        The backend is no part of it: in float32 both give the same vectors within 1e-5.
+        """
         identity = [FORMAT, VERSION, self.corpus_digest, self.encoder_digest, self.granularity]
+        if self.dtype != "float32":
+            identity.append(self.dtype)
         return hashlib.sha256(json.dumps(identity).encode()).hexdigest()
 
     def to_json(self) -> str:
@@ -84,6 +94,8 @@ def read_manifest(folder: Path, *, any_version: bool = False) -> Manifest:
         intact = any_version or (
             manifest.digest == said
             and manifest.granularity in get_args(Granularity)
+            and manifest.backend in get_args(Backend)
+            and manifest.dtype in get_args(DType)
             and all({"bytes", "sha256"} <= set(expected) for expected in manifest.files.values())
             and not any(Path(name).is_absolute() or ".." in Path(name).parts for name in manifest.files)
         )

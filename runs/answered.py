@@ -7,7 +7,7 @@ import dspy
 
 from ..metrics.contain_match import contain_match
 from ..metrics.evidence_recall import found_by_hop
-from ..program.trajectory import Found, SearchStep
+from ..program.trajectory import Found, SearchStep, VerifyStep
 from ..program.usage import Usage
 from ..retrievers.index import Index
 from ..retrievers.passage import Passage
@@ -89,6 +89,23 @@ def citations(prediction: dspy.Prediction) -> list[Found]:
         for found in step.found
     }
     return [found[passage_id] for passage_id in prediction.citations if passage_id in found]
+
+
+def verified_lines(step: VerifyStep) -> list[str]:
+    """What a verifier said and did, in short lines: its decision, its objections, what the rules refused it."""
+    done = {
+        "keep": f"kept {step.draft or 'no answer'}",
+        "correct": f"corrected {step.draft or 'no answer'} to {step.answer}",
+        "withhold": f"withheld {step.draft}",
+        "sufficient": "the evidence suffices",
+        "reopen": f"reopened {', '.join(step.reopened)}",
+    }[step.decision]
+    objections = [
+        f"{check.id} not supported: {check.missing or check.evidence or 'no reason given'}"
+        for check in step.checks
+        if not check.supported
+    ]
+    return [f"verifier ({step.mode}): {done}", *objections, *(f"refused: {one}" for one in step.refused)]
 
 
 def stop_in_words(stop_reason: str) -> str:

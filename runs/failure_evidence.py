@@ -2,20 +2,46 @@
 
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from ..metrics.failure_category import false_resolutions, unretrieved_gold
 from ..metrics.record import QuestionRecord, Verdict
 from ..metrics.score import Category, Score
 
+if TYPE_CHECKING:
+    from .audit_file import Audit
+
+NOT_PROBED = "not probed"
+
+
+@dataclass(frozen=True)
+class FindingProbe:
+    """An audit's probe that retrieves a passage, the one that knew least; `source` names a peer, else blank."""
+
+    grade: int
+    tool: str
+    query: str
+    rank: int
+    source: str
+
 
 @dataclass(frozen=True)
 class MissedPassage:
-    """A gold passage that was not retrieved; `hops` are the places in the gold chain that it is the evidence of."""
+    """A gold passage that was not retrieved.
+
+    Attributes:
+        passage_id: Which.
+        title: Its title.
+        hops: The places in the gold chain that it is the evidence of.
+        reach: With an audit: whether it could have been found, or "not probed"; None without one.
+        probe: With an audit: what retrieves it; None where nothing does.
+    """
 
     passage_id: str
     title: str
     hops: tuple[int, ...]
+    reach: str | None = None
+    probe: FindingProbe | None = None
 
 
 @dataclass(frozen=True)
@@ -87,7 +113,11 @@ class FailureEvidence:
 
 
 def failure_evidence(
-    record: QuestionRecord, score: Score, verdict: Verdict | None, passages: Mapping[str, tuple[str, str]]
+    record: QuestionRecord,
+    score: Score,
+    verdict: Verdict | None,
+    passages: Mapping[str, tuple[str, str]],
+    audit: "Audit | None" = None,
 ) -> FailureEvidence | None:
     """The evidence of a wrong or failed question; None where it is right or could not be judged.
 
@@ -96,6 +126,7 @@ def failure_evidence(
         score: Its scores.
         verdict: What a judge said of it.
         passages: Title and text by passage id.
+        audit: Of the run's index and benchmark at its k; says of each missing passage whether it could have been found.
     """
     if score.category is None:
         return None
@@ -117,7 +148,8 @@ def failure_evidence(
         type=record.type,
         gold_passages=len(record.gold_ids),
         not_retrieved=tuple(
-            MissedPassage(missed, title(missed), _hops(record, missed)) for missed in unretrieved_gold(record)
+            MissedPassage(missed, title(missed), _hops(record, missed), *_audited(audit, record.id, missed))
+            for missed in unretrieved_gold(record)
         ),
         unmapped=tuple(one.title for one in record.gold if one.passage_id is None),
         false_resolutions=tuple(
@@ -131,6 +163,15 @@ def failure_evidence(
         failure="" if failure is None else f"{failure.error} in {failure.step or 'the question'}: {failure.message}",
         judge="" if verdict is None else verdict.reasoning,
     )
+
+
+def _audited(audit: "Audit | None", question_id: str, passage_id: str) -> tuple[str | None, FindingProbe | None]:
+    """Reach and finding probe of a passage."""
+    if audit is None:
+        return None, None
+    probe = audit.probe(question_id, passage_id)
+    found = None if probe is None else FindingProbe(**probe.model_dump())
+    return audit.reach(question_id, passage_id) or NOT_PROBED, found
 
 
 def _hops(record: QuestionRecord, passage_id: str) -> tuple[int, ...]:

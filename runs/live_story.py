@@ -5,8 +5,8 @@ from collections.abc import Callable
 import dspy
 
 from ..program.register import Requirement
-from ..program.trajectory import AnswerStep, ErrorStep, Found, LMStep, RegisterStep, SearchStep, Step
-from .answered import citations, cost_parts, stop_in_words
+from ..program.trajectory import AnswerStep, ErrorStep, Found, LMStep, RegisterStep, SearchStep, Step, VerifyStep
+from .answered import citations, cost_parts, stop_in_words, verified_lines
 from .output import Screen
 from .plain_text import shorten
 from .register_view import MARKS, WORDS, Change, RegisterView
@@ -20,6 +20,7 @@ _NEXT = {
     "update": "",
     "answer": "",
     "force_answer": "",
+    "verify": "",
 }
 
 
@@ -59,6 +60,11 @@ class LiveStory:
                 self._doing(_NEXT[step.step])
             case AnswerStep():
                 self._doing("")
+            case VerifyStep():
+                head, *more = verified_lines(step)
+                self._screen.entry(head, "", head_style="magenta")
+                for line in more:
+                    self._screen.entry("", line, indent=2, style="dim")
 
     def end(self, prediction: dspy.Prediction) -> None:
         """Show the answer and what it took."""

@@ -43,8 +43,8 @@ class ScoredRun:
         verdicts = folder.verdicts(records)
         if not records:
             raise UserError(f"{folder.path}: no question is answered yet; evaluate goes on with it")
-        judged = bool(verdicts)
-        scores = [score(record, verdicts.get(record.id), judged_run=judged) for record in records]
+        judged, imported = bool(verdicts), bool(folder.header.get("imported"))
+        scores = [score(record, verdicts.get(record.id), judged_run=judged, imported=imported) for record in records]
         return cls(name or folder.path.resolve().name, folder, records, scores, verdicts)
 
     @property

@@ -13,8 +13,8 @@ from pathlib import Path
 from typing import Any
 
 from ..errors import UserError
-from ..program.trajectory import ErrorStep, RegisterStep, SearchStep, Step
-from .answered import Answered, citations, cost_parts, stop_in_words
+from ..program.trajectory import ErrorStep, RegisterStep, SearchStep, Step, VerifyStep
+from .answered import Answered, citations, cost_parts, stop_in_words, verified_lines
 from .plain_text import clean
 from .register_view import MARKS, WORDS, RegisterView
 
@@ -56,6 +56,7 @@ class _Loop:
     rows: list[_Row] = field(default_factory=list)
     refused: list[str] = field(default_factory=list)
     errors: list[str] = field(default_factory=list)
+    verified: list[str] = field(default_factory=list)
 
 
 def render_story(answered: Sequence[Answered]) -> str:
@@ -174,6 +175,8 @@ def _loops(steps: Sequence[Step], one: Answered, gold_of: dict[str, str]) -> lis
             case ErrorStep():
                 what = "failed" if step.fatal else "could not be used, its default was taken"
                 loop.errors.append(f"{step.step} {what}: {step.error}: {step.message}")
+            case VerifyStep():
+                loop.verified += verified_lines(step)
     return list(loops.values())
 
 

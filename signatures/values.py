@@ -152,6 +152,25 @@ def _flag(value: Any) -> bool:
     return value if isinstance(value, bool) else _text(value).casefold().strip(".!\"' ") in _YES
 
 
+def _supported(value: Any) -> bool:
+    """Anything but a clear objection stands: a check that says nothing is none."""
+    if isinstance(value, bool):
+        return value
+    text = _text(value).casefold().strip(".!\"' ")
+    denied = re.search(r"\bun|\bnot\b|n't\b|\bpart(?:ly|ial|ially)\b|\binsufficient", text)
+    return text not in _NO and not re.match(r"(?:no|false)\b", text) and denied is None
+
+
+def _answer_verdict(value: Any) -> str:
+    """What to do with a draft; anything unclear keeps it."""
+    text = _text(value).casefold()
+    if re.search(r"\bnot\b|n't\b", text):
+        return "keep"
+    if re.search(r"\bwith?h[eo]ld|\babstain|\breject", text):
+        return "withhold"
+    return "correct" if re.match(r"\W*(?:correct(?!ly)|revise|change|replace)", text) else "keep"
+
+
 def _judgement(value: Any) -> str:
     """`"Correct."`, `true`, `"not right"` as one of the two words; what says both or neither is refused."""
     text = _text(value).casefold().replace("’", "'")
@@ -204,6 +223,15 @@ class ItemUpdate(_FromLM):
     answer: Value = ""
     status: Verdict = "open"
     reason: Reason = ""
+
+
+class RequirementCheck(_FromLM):
+    """What a verifier says of one requirement: the evidence first, then whether it supports the value."""
+
+    id: Text = Field(validation_alias=AliasChoices("requirement", "id"))
+    evidence: Text = ""
+    supported: Annotated[bool, BeforeValidator(_supported)] = True
+    missing: Reason = ""
 
 
 class NewRequirement(_FromLM):
@@ -289,6 +317,18 @@ class ItemUpdates(_Lenient):
     """A list of `ItemUpdate`; one object is read as a list of one, prose as none."""
 
     read, target = staticmethod(_objects), list[ItemUpdate]
+
+
+class RequirementChecks(_Lenient):
+    """A list of `RequirementCheck`; one object is read as a list of one, prose as none."""
+
+    read, target = staticmethod(_objects), list[RequirementCheck]
+
+
+class AnswerVerdict(_Lenient):
+    """What to do with a drafted answer; anything unclear keeps it."""
+
+    read, target = staticmethod(_answer_verdict), Literal["keep", "correct", "withhold"]
 
 
 class NewRequirements(_Lenient):

@@ -17,6 +17,7 @@ _STEP_FIELDS = {
     "selected_id": "select",
     "query": "write_query",
     "updates": "update",
+    "checks": "verify",
     "calls": "choose_action",
     "thought": "next_thought",
     "answer": "answer",

@@ -76,14 +76,14 @@ def _show(found: "Comparison", out: "Screen") -> None:
     out.heading(f"{count(figures.questions, 'question')} in both; differences are A minus B")
     _show_outcome("right", figures.correct, out)
     _show_outcome("wrong with unretrieved gold", figures.unretrieved, out)
-    for words, one in (
+    for words, measured in (
         ("exact match", figures.exact_match),
         ("F1", figures.f1),
         ("contain-match", figures.contain),
         ("evidence recall", figures.recall),
         *((f"recall of hop {each.hop}", each.recall) for each in figures.recall_by_hop),
     ):
-        out.entry(f"{words}:", _difference(one), indent=2, head_style="dim")
+        out.entry(f"{words}:", _difference(measured), indent=2, head_style="dim")
     for words, name in (("failed", "failed"), ("not judged", "not_judged"), ("premature resolutions", "premature")):
         out.entry(
             f"{words}:", f"A {getattr(figures.a, name)}, B {getattr(figures.b, name)}", indent=2, head_style="dim"

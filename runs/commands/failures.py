@@ -2,13 +2,15 @@
 
 import argparse
 from collections import Counter
+from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, get_args
 
 from .options import count
 
 if TYPE_CHECKING:
-    from ..failure_evidence import FailureEvidence
+    from ..audit_file import Audit
+    from ..failure_evidence import FailureEvidence, MissedPassage
     from ..output import Console, Screen
     from ..scored_run import ScoredRun
 
@@ -24,6 +26,11 @@ def add_parser(commands: Any, common: argparse.ArgumentParser) -> None:
     )
     parser.set_defaults(run=run)
     parser.add_argument("folder", metavar="RUN", help="a run folder, made by executionrag evaluate")
+    parser.add_argument(
+        "--audit",
+        metavar="FILE",
+        help="what executionrag reachability --out wrote: says of each missing gold passage whether it could be found",
+    )
     parser.add_argument("--json", action="store_true", help="print everything as JSON on stdout")
 
 
@@ -33,13 +40,21 @@ def run(args: argparse.Namespace, console: "Console") -> int:
     from ..scored_run import ScoredRun
 
     scored = ScoredRun.open(Path(args.folder))
+    audit = None
+    if args.audit is not None:
+        from ..audit_file import load_audit
+
+        audit = load_audit(Path(args.audit))
+        audit.check(scored.settings)
     passages = scored.folder.passages()
     found = [
         evidence
         for record, score in zip(scored.records, scored.scores, strict=True)
-        if (evidence := failure_evidence(record, score, scored.verdicts.get(record.id), passages))
+        if (evidence := failure_evidence(record, score, scored.verdicts.get(record.id), passages, audit))
     ]
     counts = _counts(scored)
+    if audit is not None:
+        counts["audit"] = _audited(audit, scored, found)
     if args.json:
         console.out.json({**counts, "failures": [evidence.json() for evidence in found]})
         return 0
@@ -73,6 +88,25 @@ def _counts(scored: "ScoredRun") -> dict[str, Any]:
     }
 
 
+def _audited(audit: "Audit", scored: "ScoredRun", found: "Sequence[FailureEvidence]") -> dict[str, Any]:
+    """What the audit makes of the missing gold passages of wrong answers; those of failed questions are left out."""
+    from ...metrics.reachability import REACHES
+    from ..audit_file import ONE_SIDED
+    from ..failure_evidence import NOT_PROBED
+
+    missing = Counter(
+        passage.reach for evidence in found if evidence.category != "Not scored" for passage in evidence.not_retrieved
+    )
+    return {
+        "file": audit.name,
+        "k": audit.k,
+        "tools": list(audit.tools),
+        "peers": list(audit.peers),
+        "missing": {reach: missing[reach] for reach in (*REACHES, NOT_PROBED)},
+        "one_sided": ONE_SIDED,
+    }
+
+
 def _show(evidence: "FailureEvidence", out: "Screen") -> None:
     from ..answered import stop_in_words
 
@@ -97,7 +131,8 @@ def _show(evidence: "FailureEvidence", out: "Screen") -> None:
         out.entry("gold:", said, indent=2, head_style="dim")
         for passage in evidence.not_retrieved:
             hops = f" (hop {' and '.join(map(str, passage.hops))})" if passage.hops else ""
-            out.entry("✗", f"{passage.title or passage.passage_id}{hops}", indent=4, head_style="red")
+            said = f"{passage.title or passage.passage_id}{hops}{_reach_in_words(passage)}"
+            out.entry("✗", said, indent=4, head_style="red")
     for title in evidence.unmapped:
         out.entry("?", f"{title} (not mapped to a passage)", indent=4)
     for item in evidence.false_resolutions:
@@ -113,6 +148,17 @@ def _show(evidence: "FailureEvidence", out: "Screen") -> None:
             out.entry(f"{where}:", said, indent=4, head_style="dim")
     stopped = f"{stop_in_words(evidence.stop_reason)} ({evidence.stop_reason})" if evidence.stop_reason else "unknown"
     out.entry("stopped:", stopped, indent=2, head_style="dim")
+
+
+def _reach_in_words(passage: "MissedPassage") -> str:
+    """What an audit says of it: `, unasked: grade 2 retrieves it with …`; blank without an audit."""
+    if passage.reach is None:
+        return ""
+    probe = passage.probe
+    if probe is None:
+        return f", {passage.reach}"
+    source = f" of {probe.source}" if probe.source else ""
+    return f", {passage.reach}: {probe.query} [{probe.tool}, grade {probe.grade}{source}, rank {probe.rank}]"
 
 
 def _show_counts(counts: dict[str, Any], scored: "ScoredRun", out: "Screen") -> None:
@@ -131,3 +177,11 @@ def _show_counts(counts: dict[str, Any], scored: "ScoredRun", out: "Screen") -> 
     out.entry("wrong with unretrieved gold:", f"{counts['wrong_with_unretrieved_gold']} of {wrong} wrong", indent=2)
     false = counts["wrong_with_false_resolution"]
     out.entry("wrong with a false resolution:", f"{false} of {wrong} wrong (an upper bound)", indent=2)
+    if "audit" in counts:
+        audit = counts["audit"]
+        missing = ", ".join(f"{number} {reach}" for reach, number in audit["missing"].items())
+        out.entry("missing gold of wrong answers:", missing, indent=2)
+        peers = " · ".join(audit["peers"]) or "none"
+        said = f"{audit['file']}, k = {audit['k']}, {' and '.join(audit['tools'])}; peers: {peers}"
+        out.entry("audit:", said, indent=2, head_style="dim")
+        out.entry("", f"Unasked: grades 0 to 2 retrieve it. {audit['one_sided']}", indent=2)

@@ -44,6 +44,19 @@ def add_parser(commands: Any, common: argparse.ArgumentParser) -> None:
         help=f"a sentence-transformers name or folder (default: {DEFAULT_ENCODER})",
     )
     parser.add_argument(
+        "--backend",
+        choices=("torch", "onnx"),
+        default="torch",
+        help="what computes the vectors; both give the same (default: torch)",
+    )
+    parser.add_argument(
+        "--dtype",
+        choices=("float32", "bfloat16"),
+        default="float32",
+        help="the numbers it computes in: float32 makes the same index on every machine, bfloat16 is faster on a CPU "
+        "that has its instructions (default: float32)",
+    )
+    parser.add_argument(
         "--granularity",
         choices=("passage", "sentence"),
         default="passage",
@@ -71,6 +84,8 @@ def run(args: argparse.Namespace, console: "Console") -> int:
         raise UsageError("give the documents with --corpus PATH, a benchmark with --benchmark SPEC, or both")
     if not args.out:
         raise UsageError("give the folder for the index with --out DIR")
+    if args.backend == "onnx" and args.dtype == "bfloat16":
+        raise UsageError("--backend onnx computes in float32 only; give --backend torch for --dtype bfloat16")
     out = Path(args.out)
     if (out / MANIFEST).is_file() and not args.overwrite:
         raise UserError(f"{out}: an index stands there already; replace it with --overwrite, or give another --out")
@@ -94,6 +109,8 @@ def run(args: argparse.Namespace, console: "Console") -> int:
             granularity=args.granularity,
             progress=progress,
             overwrite=args.overwrite,
+            backend=args.backend,
+            dtype=args.dtype,
         )
     seconds = time.perf_counter() - started
     vectors = count(read_manifest(out).vectors, "vector")

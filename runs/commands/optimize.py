@@ -66,7 +66,7 @@ def run(args: argparse.Namespace, console: "Console") -> int:
     check_place(out / "variant.json", "--out", given=out)
     if out.name == "baseline":
         raise UsageError("--out: a variant cannot be named baseline, for that is the program as it comes")
-    if (out / "variant.json").exists():
+    if (out / "variant.json").exists() and _complete(out):
         raise UserError(f"--out {out}: holds a variant already; give another folder")
     check_system(args.system, "--system")
     from ..training import Training
@@ -86,6 +86,13 @@ def run(args: argparse.Namespace, console: "Console") -> int:
 
     with dspy.context(lm=backend.lm, adapter=backend.adapter):
         return _optimize(args, console, out, training, backend, reflection)
+
+
+def _complete(out: Path) -> bool:
+    """Whether the variant there is finished; one that Ctrl-C ended is gone on with."""
+    from ...optimize.variant import load_variant
+
+    return load_variant(out).provenance.get("complete") is not False
 
 
 def _third(args: argparse.Namespace) -> int:
@@ -151,11 +158,14 @@ def _optimize(
         "parent": "baseline",
         "train_ids": [example["id"] for example in training.train],
         "validation_ids": [example["id"] for example in training.validation],
-        "complete": not compiled.stopped,
+        "complete": False,  # until it is compared with the baseline: the same line goes on
         "changed": changed,
         "spent": {
             "scored_questions": compiled.answered,
             "lm_calls": compiled.lm_calls,
+            "prompt_tokens": compiled.prompt_tokens,
+            "completion_tokens": compiled.completion_tokens,
+            "cost_usd": compiled.cost,
             "seconds": round(time.monotonic() - start, 1),
         },
         "versions": {name: importlib.metadata.version(name) for name in ("executionrag", "dspy", "gepa")},
@@ -173,9 +183,10 @@ def _optimize(
             training.validation, program(), compiled.program, metric, changed=changed, seed=args.seed, threads=threads
         )
     except KeyboardInterrupt:
-        console.out.line(f"interrupted: the variant is kept in {out}; not compared with the baseline")
+        console.out.line(f"interrupted: the variant is kept in {out}; the same line compares it with the baseline")
         return 130
     provenance |= {
+        "complete": True,
         "improved": result.improved,
         "said": str(result),
         "validation": {

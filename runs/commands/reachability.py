@@ -2,6 +2,7 @@
 
 import argparse
 import dataclasses
+import json
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -22,7 +23,6 @@ _GRADES = {
     3: "the passage's title",
     4: "the passage's first sentence",
 }
-_ONE_SIDED = "What no probe retrieves is not certified; it is not shown to be unreachable."
 
 
 def add_parser(commands: Any, common: argparse.ArgumentParser) -> None:
@@ -48,6 +48,7 @@ def add_parser(commands: Any, common: argparse.ArgumentParser) -> None:
         "--tool", choices=("semantic", "keyword", "both"), default="both", help="by which search (default: both, apart)"
     )
     parser.add_argument("--peers", metavar="RUN", nargs="+", default=[], help="run folders whose queries are tried")
+    parser.add_argument("--out", metavar="FILE", help="also write everything as JSON, for failures and compare --audit")
     parser.add_argument("--json", action="store_true", help="print everything as JSON on stdout")
 
 
@@ -55,7 +56,9 @@ def run(args: argparse.Namespace, console: "Console") -> int:
     """Audit and print."""
     if not args.benchmark.strip():
         raise UsageError("name the benchmark, e.g. --benchmark minihop or musique:FILE")
+    out = None if args.out is None else _free(Path(args.out))
     from ...retrievers.index import Index
+    from ..audit_file import ONE_SIDED
     from ..benchmarks.gold import map_gold
     from ..benchmarks.load import load_benchmark
     from ..reachability import audit, load_peer
@@ -92,8 +95,12 @@ def run(args: argparse.Namespace, console: "Console") -> int:
         "k": args.k,
         "peers": names,
     }
+    made = _as_json(facts, passages, tools)
+    if out is not None:
+        _write(out, made)
+        console.note(f"audit written to {out}")
     if args.json:
-        console.out.json(_as_json(facts, passages, tools))
+        console.out.json(made)
         return 0
     head = f"{count(len(benchmark.dev), 'question')} · index {args.index} · k = {args.k}"
     console.out.entry(benchmark.name, head, head_style="bold")
@@ -103,8 +110,41 @@ def run(args: argparse.Namespace, console: "Console") -> int:
     for name, searched in _scopes(tools):
         _show(name, passages, searched, console.out)
     console.out.line()
-    console.out.entry("", _ONE_SIDED)
+    console.out.entry("", ONE_SIDED)
     return 0
+
+
+def _free(out: Path) -> Path:
+    """Refuse a place that is taken before anything is searched.
+
+    Raises:
+        UserError: There is something already, or no folder to write it in.
+    """
+    if out.exists():
+        raise UserError(f"{out}: exists and is left alone; give another --out")
+    if not out.parent.is_dir():
+        raise UserError(f"{out.parent}: no such folder; make it, or give another --out")
+    return out
+
+
+def _write(out: Path, made: dict[str, Any]) -> None:
+    """Write the audit whole or not at all.
+
+    Raises:
+        UserError: The place cannot be written to, or the disk is full.
+    """
+    from ...retrievers.temporaries import temporary_beside
+
+    temporary = temporary_beside(out, "tmp")
+    try:
+        try:
+            temporary.write_text(json.dumps(made, ensure_ascii=False, indent=1) + "\n", encoding="utf-8")
+            temporary.replace(out)
+        except BaseException:
+            temporary.unlink(missing_ok=True)
+            raise
+    except OSError as error:
+        raise UserError(f"{out}: cannot be written ({error.strerror or error}); give another --out") from error
 
 
 def _scopes(tools: "Sequence[SearchTool]") -> "list[tuple[str, list[SearchTool]]]":
@@ -151,8 +191,9 @@ def _as_json(
     facts: dict[str, Any], passages: "Sequence[PassageReach]", tools: "Sequence[SearchTool]"
 ) -> dict[str, Any]:
     from ...metrics.reachability import count_reach, share, share_by_hops
+    from ..audit_file import ONE_SIDED
 
-    made: dict[str, Any] = {**facts, "tools": {}, "one_sided": _ONE_SIDED}
+    made: dict[str, Any] = {**facts, "tools": {}, "one_sided": ONE_SIDED}
     for name, searched in _scopes(tools):
         grades: dict[str, Any] = {}
         for key, _, which in _rows():

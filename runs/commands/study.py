@@ -193,23 +193,20 @@ def _audit(plan: "Plan", out: Path, k: int, console: "Console") -> None:
 
 
 def _audit_pair(pair: "Pair", place: Path, k: int, peers: "Sequence[Path]", console: "Console") -> None:
-    """Write what `reachability --json` prints, the study's own systems being the peers."""
+    """Write what `reachability --out` writes, the study's own systems being the peers; its tables are not shown."""
     import io
 
     from ..output import Screen
-    from ..story import write_page
     from . import reachability
 
-    written = io.StringIO()
     options = argparse.Namespace(
         benchmark=pair.benchmark,
         index=pair.index,
         k=k,
         tool="both",
         peers=[str(peer) for peer in peers],
-        json=True,
+        json=False,
+        out=str(place),
         debug=False,
     )
-    reachability.run(options, dataclasses.replace(console, out=Screen(written)))
-    write_page(place, written.getvalue())
-    console.note(f"audit: {place}")
+    reachability.run(options, dataclasses.replace(console, out=Screen(io.StringIO())))

@@ -10,8 +10,8 @@ from typing import Any
 from ...metrics.failure_category import false_resolutions
 from ...metrics.record import QuestionRecord, Verdict
 from ...metrics.score import Score
-from ...program.trajectory import AnswerStep, ErrorStep, RegisterStep, SearchStep, Step
-from ..answered import cost_parts, stop_in_words
+from ...program.trajectory import AnswerStep, ErrorStep, RegisterStep, SearchStep, Step, VerifyStep
+from ..answered import cost_parts, stop_in_words, verified_lines
 from ..plain_text import clean
 from ..register_view import RegisterView
 
@@ -192,6 +192,8 @@ def _loops(steps: Sequence[Step], passage: Any) -> list[Json]:
                 what = "failed" if step.fatal else "could not be used, its default was taken"
                 said = f"{step.step} {what}: {step.error}: {clean(step.message)}"
                 loop.setdefault("errors", []).append(said)
+            case VerifyStep():
+                loop.setdefault("verified", []).extend(clean(line) for line in verified_lines(step))
             case AnswerStep():
                 loop["answer"] = {"forced": step.forced, "shown": [passage(shown) for shown in step.shown]}
     return list(loops.values())

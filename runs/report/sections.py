@@ -9,19 +9,22 @@ from .evidence import evidence_section
 from .page import Section
 from .summaries import NONE, RunSummary, count_cell, error_cell, estimate_cell, failed_notes, prefix, share_cell
 from .table import Cell, Table
+from .verifier import verifier_section
 
 _Runs = Sequence[RunSummary]
 _Measure = tuple[str, Callable[[Group], Cell]]
 
 
 def sections(runs: _Runs) -> tuple[Section, ...]:
-    """Scores, failures, groups, evidence, tokens, stop reasons, efficiency."""
+    """Scores, failures, groups, evidence, verifier (where there is one), tokens, stop reasons, efficiency."""
+    verifier = verifier_section(runs)
     return (
         scores_section(runs),
         failures_section(runs),
         groups_section(runs, "hops", "By hop count", "hops", lambda one: one.summary.by_hops),
         groups_section(runs, "types", "By question type", "", lambda one: one.summary.by_type),
         evidence_section(runs),
+        *([verifier] if verifier else []),
         tokens_section(runs),
         stops_section(runs),
         efficiency_section(runs),

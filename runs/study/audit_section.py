@@ -1,18 +1,16 @@
 """The reachability audit beside the systems: could the passages that wrong answers lack have been found?
 
-Read from `audit.json` in a pair's folder, which is what `executionrag reachability --json` printed.
+Read from `audit.json` in a pair's folder, which is what `executionrag reachability --out` writes.
 """
 
-import json
 from collections.abc import Sequence
-from pathlib import Path
-from typing import Any
 
 from ...errors import UserError
 from ...metrics.failure_category import unretrieved_gold
 from ...metrics.reachability import REACHES
+from ..audit_file import ONE_SIDED, Audit, load_audit
 from ..report.page import Section
-from ..report.summaries import RunSummary, prefix
+from ..report.summaries import RunSummary
 from ..report.table import Cell, Table
 from .plan import AUDIT
 from .runs import PairRuns
@@ -27,51 +25,34 @@ def audit_section(pairs: Sequence[PairRuns]) -> Section | None:
 
 
 def _table(one: PairRuns) -> Table | None:
-    told = _read(one.folder / AUDIT)
-    if told is None:
+    place = one.folder / AUDIT
+    if not place.is_file():
         return None
-    settings = one.runs[0].run.settings
-    if any(told.get(name) != settings.get(name) for name in ("index_digest", "benchmark_digest")):
-        note = f"{AUDIT} is of another index or benchmark file and is left out; remove it and audit again with --audit."
-        return Table(one.pair.name, ("",), (), (note,))
-    reach = {(row["question_id"], row["passage_id"]): str(row["reach"]) for row in told["passages"]}
+    audit = load_audit(place)
+    try:
+        for run in one.runs:
+            audit.check(run.run.settings)
+    except UserError as error:
+        return Table(one.pair.name, ("",), (), (f"Left out: {error}. Remove it and audit again with --audit.",))
     rows = []
     for kind in (*REACHES, _NOT_PROBED):
-        counts = [_missing(run, reach) for run in one.runs]
+        counts = [_missing(run, audit) for run in one.runs]
         cells = (Cell(f"{found.count(kind):,}", (f"of {len(found):,} missing",)) for found in counts)
         rows.append((Cell(kind), *cells))
-    peers = ", ".join(str(peer).partition(" (")[0] for peer in told["peers"]) or "none"
-    notes = (
-        f"Gold passages that a wrong answer's search did not retrieve, by what retrieves them at k = {told['k']} with "
+    peers = ", ".join(peer.partition(" (")[0] for peer in audit.peers) or "none"
+    note = (
+        f"Gold passages that a wrong answer's search did not retrieve, by what retrieves them at k = {audit.k} with "
         "semantic or keyword search: unasked by the question, a gold sub-question or a peer's query; upper bound only "
-        f"by its own title or first sentence. Peers: {peers}. {told['one_sided']}",
-        *(
-            f"{prefix(one.runs, run)}the audit searched with k = {told['k']}, the run with {run.run.settings.get('k')}."
-            for run in one.runs
-            if run.run.settings.get("k") != told["k"]
-        ),
+        f"by its own title or first sentence. Peers: {peers}. {ONE_SIDED}"
     )
-    return Table(one.pair.name, ("", *(run.name for run in one.runs)), tuple(rows), notes)
+    return Table(one.pair.name, ("", *(run.name for run in one.runs)), tuple(rows), (note,))
 
 
-def _missing(run: RunSummary, reach: dict[tuple[str, str], str]) -> list[str]:
+def _missing(run: RunSummary, audit: Audit) -> list[str]:
     """What becomes of each missing passage of a wrong answer."""
     return [
-        reach.get((record.id, passage), _NOT_PROBED)
+        audit.reach(record.id, passage) or _NOT_PROBED
         for record, score in zip(run.run.records, run.run.scores, strict=True)
         if score.right is False and not score.failed
         for passage in unretrieved_gold(record)
     ]
-
-
-def _read(place: Path) -> dict[str, Any] | None:
-    if not place.is_file():
-        return None
-    try:
-        told = json.loads(place.read_text(encoding="utf-8"))
-        if not {"passages", "k", "peers", "one_sided"} <= told.keys():
-            raise ValueError("fields are missing")
-    except (OSError, ValueError, AttributeError) as error:
-        raise UserError(f"{place}: no audit that can be read ({error}); remove it and audit again") from error
-    audit: dict[str, Any] = told
-    return audit

@@ -1,17 +1,19 @@
-"""The report's section on the verifier beside the baseline: the same questions, answered with and without it."""
+"""The report's section on the verifier: beside the baseline on the same questions, then its own scores and cost."""
 
 from collections.abc import Sequence
+from dataclasses import replace
 
 from ..report.page import Section
 from ..report.summaries import count_cell, error_cell, estimate_cell, failed_notes, share_cell
 from ..report.table import Cell, Table
+from ..report.verifier import verifier_tables
 from .runs import PairRuns
 
 _BASELINE, _VERIFIED = "executionrag", "executionrag+verifier"
 
 
 def verifier_section(pairs: Sequence[PairRuns]) -> Section | None:
-    """Baseline and verifiers side by side; None where no verifier was run."""
+    """Baseline and verifiers side by side, and what the verifiers did; None where no verifier was run."""
     tables = []
     for one in pairs:
         runs = [run for run in one.runs if run.name == _BASELINE or run.name.startswith(_VERIFIED)]
@@ -30,6 +32,8 @@ def verifier_section(pairs: Sequence[PairRuns]) -> Section | None:
                 rows.append((Cell(run.name), *cells))
             title = "Verifier beside the baseline" if len(pairs) == 1 else one.pair.name
             tables.append(Table(title, _COLUMNS, tuple(rows), failed_notes(runs)))
+            for table in verifier_tables(runs):
+                tables.append(table if len(pairs) == 1 else replace(table, title=f"{table.title}: {one.pair.name}"))
     note = (
         "The paper predicts, and does not test, that a verifier raises accuracy with the retrieved evidence unchanged; "
         "in audit mode the evidence is fixed, so that evidence recall differs only as far as two searches do."

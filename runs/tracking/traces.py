@@ -9,7 +9,7 @@ from collections.abc import Iterator, Sequence
 from typing import Any
 
 from ...metrics.record import QuestionRecord
-from ...program.trajectory import AnswerStep, ErrorStep, LMStep, RegisterStep, SearchStep, Step
+from ...program.trajectory import AnswerStep, ErrorStep, LMStep, RegisterStep, SearchStep, Step, VerifyStep
 from ..register_view import RegisterView
 
 _STEP_NS = 1_000_000
@@ -92,6 +92,8 @@ def _spans(steps: Sequence[Step]) -> Iterator[tuple[str, str, Any, Any]]:
             yield f"register after {step.cause}", "MEMORY", {"shown": step.shown}, outputs
         elif isinstance(step, ErrorStep):
             yield f"{step.step} fell back", "LLM", {}, {"error": step.error, "message": step.message}
+        elif isinstance(step, VerifyStep):
+            yield "verified", "CHAIN", {"draft": step.draft}, step.model_dump(mode="json", exclude={"kind", "loop"})
         elif isinstance(step, AnswerStep):
             given = {"answer": step.answer, "explanation": step.explanation, "abstained": step.abstained}
             yield "final answer", "CHAIN", {"passages": list(step.shown)}, given

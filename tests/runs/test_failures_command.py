@@ -154,7 +154,9 @@ def test_counts_add_up(as_json):
 
 def test_the_evidence_of_each_kind_is_named(as_json):
     by_id = {one["id"]: one for one in as_json["failures"]}
-    assert by_id["missing"]["not_retrieved"] == [{"passage_id": "ana", "title": "Ana Kell", "hops": [2]}]
+    assert by_id["missing"]["not_retrieved"] == [
+        {"passage_id": "ana", "title": "Ana Kell", "hops": [2], "reach": None, "probe": None}
+    ]
     assert by_id["reasoning"]["not_retrieved"] == []
     assert by_id["false-resolution"]["false_resolutions"] == [
         {"id": "R1", "text": "Who composed it?", "answer": "Olive Tarr", "support": [["mill", "The Quiet Mill"]]}
@@ -203,3 +205,82 @@ def test_without_a_judge_contain_match_decides_and_the_output_says_so(tmp_path, 
 def test_a_folder_without_a_run_is_one_line(tmp_path, capsys, arguments):
     assert main([*arguments, str(tmp_path)]) == 1
     assert capsys.readouterr().err.count("\n") == 1
+
+
+HIT = {"grade": 3, "tool": "semantic_search", "query": "Ana Kell", "rank": 1, "source": ""}
+PEER = {"grade": 1, "tool": "keyword_search", "query": "Kell mother", "rank": 4, "source": "a-rag (outputs/arag)"}
+AUDIT = {
+    "benchmark_digest": "b1",
+    "index_digest": "i1",
+    "k": 5,
+    "peers": ["a-rag (outputs/arag)"],
+    "tools": {"semantic_search": {}, "keyword_search": {}, "either": {}},
+    "passages": [
+        {"question_id": "missing", "passage_id": "ana", "hits": [HIT, PEER]},
+        {"question_id": "false-resolution", "passage_id": "ana", "hits": [HIT]},
+        {"question_id": "nothing", "passage_id": "salt", "hits": []},
+        {"question_id": "nothing", "passage_id": "ana", "hits": [HIT]},
+        {"question_id": "failed", "passage_id": "ana", "hits": [PEER]},
+    ],
+}
+AUDITED = [
+    *RECORDS,
+    record("nothing", retrieved=()),
+    record("unprobed", retrieved=retrieved("ana")),
+    record("failed", retrieved=(), answer="", failure=Failure(error="E", step="update", message="")),
+]
+
+
+@pytest.fixture
+def audited(tmp_path):
+    def make(**changes):
+        file = tmp_path / "audit.json"
+        file.write_text(json.dumps(AUDIT | changes))
+        return ["failures", str(make_run(tmp_path / "run", AUDITED)), "--audit", str(file)]
+
+    return make
+
+
+def test_an_audit_marks_each_missing_passage_with_the_probe_that_finds_it(audited, capsys):
+    assert main([*audited(), "--json"]) == 0
+    made = json.loads(capsys.readouterr().out)
+    by_id = {one["id"]: one["not_retrieved"] for one in made["failures"]}
+    assert by_id["missing"][0]["reach"] == "unasked"
+    assert by_id["missing"][0]["probe"] == PEER
+    assert by_id["false-resolution"][0]["reach"] == "upper bound only"
+    assert [(one["reach"], one["probe"]) for one in by_id["nothing"]] == [
+        ("not certified", None),
+        ("upper bound only", HIT),
+    ]
+    assert (by_id["unprobed"][0]["reach"], by_id["unprobed"][0]["probe"]) == ("not probed", None)
+    assert by_id["reasoning"] == []
+
+
+def test_its_counts_are_of_wrong_answers_and_leave_failed_questions_out(audited, capsys):
+    assert main([*audited(), "--json"]) == 0
+    made = json.loads(capsys.readouterr().out)["audit"]
+    assert made["missing"] == {"unasked": 1, "upper bound only": 2, "not certified": 1, "not probed": 1}
+    assert made["peers"] == ["a-rag (outputs/arag)"]
+
+
+def test_the_screen_names_probe_peers_and_what_an_audit_cannot_show(audited, capsys):
+    assert main(audited()) == 0
+    out = " ".join(capsys.readouterr().out.split())
+    for said in (
+        "Ana Kell (hop 2), unasked: Kell mother [keyword_search, grade 1 of a-rag (outputs/arag), rank 4]",
+        "The Salt Choir (hop 1), not certified",
+        "missing gold of wrong answers: 1 unasked, 2 upper bound only, 1 not certified, 1 not probed",
+        "k = 5, semantic_search and keyword_search; peers: a-rag (outputs/arag)",
+        "it is not shown to be unreachable",
+    ):
+        assert said in out, said
+
+
+def test_an_audit_of_another_benchmark_is_refused(tmp_path, capsys):
+    (tmp_path / "audit.json").write_text(json.dumps(AUDIT))
+    settings = {"system": "executionrag", "benchmark_digest": "b2", "index_digest": "i1", "k": 5}
+    folder = RunFolder.create(tmp_path / "run", settings, "d1", ["missing"])
+    with folder.appending():
+        folder.append(record("missing"), TEXTS)
+    assert main(["failures", str(tmp_path / "run"), "--audit", str(tmp_path / "audit.json")]) == 1
+    assert "an audit of another benchmark (b1; the run has b2)" in capsys.readouterr().err

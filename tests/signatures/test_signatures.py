@@ -16,10 +16,12 @@ from executionrag.signatures.next_thought import NextThought
 from executionrag.signatures.select_requirement import SelectRequirement
 from executionrag.signatures.update_register import UpdateRegister
 from executionrag.signatures.values import SCHEMA_ITEMS, ItemUpdate, ProposedRequirement
+from executionrag.signatures.verify_sufficiency import AuditAnswer, VerifySufficiency
 from executionrag.signatures.write_query import WriteQuery
 
 OF_THE_REGISTER = [InitializeRegister, SelectRequirement, WriteQuery, UpdateRegister]
-SIGNATURES = [*OF_THE_REGISTER, ChooseAction, NextThought, AnswerQuestion, ForceAnswer, AnswerDirectly]
+VERIFIERS = [VerifySufficiency, AuditAnswer]
+SIGNATURES = [*OF_THE_REGISTER, *VERIFIERS, ChooseAction, NextThought, AnswerQuestion, ForceAnswer, AnswerDirectly]
 ANSWERS = [AnswerQuestion, ForceAnswer, AnswerDirectly]
 # Swallowed by Predict as arguments, shadowed by Example's methods, or clashing with pydantic's.
 RESERVED = {
@@ -61,9 +63,9 @@ def test_what_is_the_same_each_loop_comes_before_what_is_not(signature):
 @every_signature
 def test_the_verdict_comes_last(signature):
     outputs = list(signature.output_fields)
-    assert len(outputs) > 1
+    assert len(outputs) > 1 or signature is VerifySufficiency  # each of its checks begins with evidence
     of_the_register = {"requirements", "selected_id", "query", "tool", "new_requirements"}
-    assert outputs[-1] in of_the_register | {"calls", "finished", "answer"}
+    assert outputs[-1] in of_the_register | {"checks", "corrected_answer", "calls", "finished", "answer"}
 
 
 @pytest.mark.parametrize("model", [ProposedRequirement, ItemUpdate])
@@ -145,7 +147,7 @@ def test_each_adapter_can_write_its_prompt(signature, adapter):
 
 @every_signature
 def test_the_step_can_be_told_from_its_output_fields(signature):
-    fields = {"requirements", "selected_id", "query", "updates", "calls", "thought", "answer"}
+    fields = {"requirements", "selected_id", "query", "updates", "checks", "calls", "thought", "answer"}
     assert len(fields & set(signature.output_fields)) == 1
     assert not fields & set(signature.input_fields)
 

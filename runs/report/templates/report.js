@@ -195,6 +195,7 @@
       part.append(el("p", { class: "small soft" }, (loop.answer.forced ? "The answer was forced" : "It answered") +
         ` from ${loop.answer.shown.length} passage${loop.answer.shown.length === 1 ? "" : "s"}`,
         loop.answer.shown.length ? ": " : "", loop.answer.shown.map((p) => [span("", titled(p)), " ", gold(p), " · "]).flat().slice(0, -1)));
+    for (const line of loop.verified || []) part.append(el("p", { class: "refused", dir: "auto" }, line));
     return part;
   }
 
