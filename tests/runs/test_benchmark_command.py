@@ -52,6 +52,35 @@ def test_an_index_is_searched_with_the_question_alone(called, small_index, tmp_p
     assert err.splitlines()[-1].startswith("error: 1 gold passage of 2wiki:q.jsonl not found in index")
 
 
+@pytest.mark.parametrize("tool", ["semantic", "keyword", "graph"])
+def test_the_tool_that_searches_can_be_chosen(called, small_index, tmp_path, tool):
+    (tmp_path / "q.jsonl").write_text(question())
+    line = ["benchmark", "2wiki:q.jsonl", "--index", str(small_index.path), "--tool", tool]
+    code, out, _ = called(*line)
+    assert code == 0
+    assert f"evidence recall of {tool} search with the question alone, k = 5" in out
+    made = json.loads(called(*line, "--k", "2", "--json")[1])["question_recall"]
+    found = getattr(small_index, f"{tool}_search")(json.loads(question())["question"], 2)
+    gold = {"ana", "salt"}
+    assert made["tool"] == tool
+    assert made["all"]["value"] == len(gold & {match.passage_id for match in found}) / 2
+
+
+def test_a_tool_without_an_index_is_refused(called):
+    code, _, err = called("benchmark", "minihop", "--tool", "graph")
+    assert code == 2
+    assert "--tool graph searches an index: give one with --index DIR" in err
+
+
+def test_index_makes_the_entity_graph_at_once_where_asked(called, tmp_path):
+    rows = [{"title": "Ana Kell", "text": "A composer of Orrim."}, {"title": "Orrim", "text": "A town."}]
+    (tmp_path / "c.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
+    code, out, err = called("index", "--corpus", "c.jsonl", "--out", "idx", "--graph")
+    assert code == 0, err
+    assert "Entity graph: 3 links of passages to 2 entities in " in out
+    assert (tmp_path / "idx/graph/graph.json").is_file()
+
+
 def test_json_is_alone_on_stdout_and_lists_everything(called, small_index, tmp_path):
     (tmp_path / "q.jsonl").write_text(question(supporting_titles=["Lost", "Ana Kell"]))
     code, out, _ = called("benchmark", "2wiki:q.jsonl", "--index", str(small_index.path), "--json")
