@@ -114,11 +114,24 @@ def _warnings(pairs: Sequence[PairRuns]) -> tuple[str, ...]:
         if one.missing:
             said.append(f"{one.pair.name}: no answers yet of {', '.join(one.missing)}.")
         if one.runs:
-            said += [f"{one.pair.name}: {warning}" for warning in run_warnings(one.runs)]
+            said += [f"{one.pair.name}: {warning}" for warning in _folded(run_warnings(one.runs), one)]
             few = min(run.summary.overall.n for run in one.runs)
             if few < one.runs[0].summary.few:
                 said.append(f"{one.pair.name}: {few} questions are {FEW}.")
     return tuple(said)
+
+
+def _folded(warnings: Sequence[str], pair: PairRuns) -> list[str]:
+    """Warnings with the systems that one is said of together."""
+    names = [run.name for run in pair.runs]
+    said: dict[str, list[str]] = {}
+    for warning in warnings:
+        name = next((name for name in names if warning.startswith(f"{name}: ")), "")
+        said.setdefault(warning.removeprefix(f"{name}: ") if name else warning, []).append(name)
+    return [
+        text if of == [""] else f"{'every system' if of == names and len(of) > 1 else ', '.join(of)}: {text}"
+        for text, of in said.items()
+    ]
 
 
 def _from_to(numbers: Sequence[int]) -> str:
