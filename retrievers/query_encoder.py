@@ -16,9 +16,6 @@ if TYPE_CHECKING:
 
 logger = logging.getLogger(__name__)
 
-# Texts that are encoded at once; more only costs memory.
-_BATCH = 32
-
 
 def open_light(folder: Path) -> "LightEncoder | None":
     """The light encoder of the model in a folder; None where its shape, weights or tokenizer are not the plain ones."""
@@ -67,43 +64,39 @@ class LightEncoder:
         """
         import numpy as np
 
-        blocks = [self._encode(texts[start : start + _BATCH]) for start in range(0, len(texts), _BATCH)]
-        return np.concatenate(blocks)
+        return np.stack([self._encode(text) for text in texts])
 
-    def _encode(self, texts: Sequence[str]) -> "np.ndarray":
+    def _encode(self, text: str) -> "np.ndarray":
+        """One text, whatever others are asked for with it: a batch would pad it, and its last bits with it."""
         import numpy as np
 
-        encoded = self._tokenizer.encode_batch([(self._prompt + text).strip() for text in texts])
-        ids = np.array([one.ids for one in encoded])
-        mask = np.array([one.attention_mask for one in encoded], dtype=np.float32)
+        ids = self._tokenizer.encode((self._prompt + text).strip()).ids
         states = _normalised(
-            self._embeddings[0][ids] + self._embeddings[1][: ids.shape[1]], self._first_norm, self._epsilon
+            self._embeddings[0][ids] + self._embeddings[1][: len(ids)], self._first_norm, self._epsilon
         )
-        hidden_padding = ((1 - mask) * np.finfo(np.float32).min)[:, None, None, :]
         for layer in self._layers:
-            states = self._layer(states, hidden_padding, layer)
-        summed = (states * mask[:, :, None]).sum(axis=1)
-        vectors = summed / np.maximum(mask.sum(axis=1, keepdims=True), 1e-9)
-        unit: np.ndarray = vectors / np.maximum(np.linalg.norm(vectors, axis=1, keepdims=True), 1e-12)
+            states = self._layer(states, layer)
+        vector = states.mean(axis=0)
+        unit: np.ndarray = vector / np.maximum(np.linalg.norm(vector), np.float32(1e-12))
         return unit
 
-    def _layer(self, states: "np.ndarray", padding: "np.ndarray", layer: dict[str, Any]) -> "np.ndarray":
-        """One transformer layer: states of shape (texts, tokens, width) to the same."""
+    def _layer(self, states: "np.ndarray", layer: dict[str, Any]) -> "np.ndarray":
+        """One transformer layer: states of shape (tokens, width) to the same."""
         import numpy as np
         from scipy.special import erf
 
-        texts, tokens, width = states.shape
+        tokens, width = states.shape
         size = width // self._heads
 
         def heads(part: str) -> "np.ndarray":
-            split = _linear(states, layer[part]).reshape(texts, tokens, self._heads, size)
-            return np.ascontiguousarray(split.transpose(0, 2, 1, 3))
+            split = _linear(states, layer[part]).reshape(tokens, self._heads, size)
+            return np.ascontiguousarray(split.transpose(1, 0, 2))
 
         query, key, value = (heads(f"attention.self.{part}") for part in ("query", "key", "value"))
-        scores = query @ key.transpose(0, 1, 3, 2) / np.float32(size**0.5) + padding
+        scores = query @ key.transpose(0, 2, 1) / np.float32(size**0.5)
         scores = np.exp(scores - scores.max(axis=-1, keepdims=True))
         scores /= scores.sum(axis=-1, keepdims=True)
-        seen = (scores @ value).transpose(0, 2, 1, 3).reshape(texts, tokens, width)
+        seen = (scores @ value).transpose(1, 0, 2).reshape(tokens, width)
         attended = _linear(seen, layer["attention.output.dense"]) + states
         attended = _normalised(attended, layer["attention.output.LayerNorm"], self._epsilon)
         inner = _linear(attended, layer["intermediate.dense"])
@@ -128,10 +121,8 @@ def _pair(weights: dict[str, Any], name: str) -> "tuple[np.ndarray, np.ndarray]"
 
 
 def _linear(states: "np.ndarray", pair: "tuple[np.ndarray, np.ndarray]") -> "np.ndarray":
-    # One large product, not one a text.
-    flat = states.reshape(-1, states.shape[-1]) @ pair[0].T + pair[1]
-    shaped: np.ndarray = flat.reshape(*states.shape[:-1], -1)
-    return shaped
+    product: np.ndarray = states @ pair[0].T + pair[1]
+    return product
 
 
 def _normalised(states: "np.ndarray", pair: "tuple[np.ndarray, np.ndarray]", epsilon: float) -> "np.ndarray":
@@ -177,7 +168,7 @@ def _require_plain_bert(folder: Path) -> dict[str, Any]:
 
 
 def _tokenizer(folder: Path, positions: int) -> Any:
-    """The model's tokenizer, cutting at its length limit (the special tokens counted in) and padding to the longest."""
+    """The model's tokenizer, cutting at its length limit (the special tokens counted in)."""
     from tokenizers import Tokenizer
 
     limits, settings = _read(folder / "sentence_bert_config.json"), _read(folder / "tokenizer_config.json")
@@ -197,5 +188,5 @@ def _tokenizer(folder: Path, positions: int) -> Any:
     if not isinstance(limit, int) or not 2 < limit <= positions:
         raise ValueError("no length limit")
     tokenizer.enable_truncation(limit)
-    tokenizer.enable_padding(pad_id=tokenizer.token_to_id("[PAD]"), pad_token="[PAD]")
+    tokenizer.no_padding()
     return tokenizer

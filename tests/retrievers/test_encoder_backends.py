@@ -51,6 +51,17 @@ def test_bfloat16_gives_near_unit_vectors(texts, expected):
     assert np.abs(vectors - expected).max() > 1e-5  # else it was not bfloat16 that computed
 
 
+def test_a_query_has_the_same_bits_whatever_is_encoded_with_it():
+    light = open_light(locate(DEFAULT_ENCODER))
+    short, long = (
+        "Who wrote it?",
+        "Which river runs through the birthplace of the writer of the radio serial The Night Post?",
+    )
+    together = light.encode_queries([short, long, short])
+    assert np.array_equal(together[0], light.encode_queries([short])[0])
+    assert np.array_equal(together[1], light.encode_queries([long])[0])
+
+
 @pytest.mark.parametrize(
     ("file", "change"),
     [

@@ -43,6 +43,7 @@ def test_ten_kills_lose_no_question_and_answer_none_twice(tmp_path):
     assert passages(tmp_path / "killed") == passages(tmp_path / "undisturbed")
     assert sorted(path.name for path in (tmp_path / "killed").iterdir()) == [
         "passages.jsonl",
+        "prompts.json",
         "records.jsonl",
         "run.json",
     ]
