@@ -13,12 +13,14 @@ from pathlib import Path
 
 import pytest
 
+from executionrag import Index, MiniHop
 from executionrag.metrics.record import GoldHop, GoldPassage, QuestionRecord, Retrieved
 from executionrag.program.prompts import render_prompts
 from executionrag.program.register import Requirement
 from executionrag.program.systems import SYSTEMS
 from executionrag.program.trajectory import AnswerStep, ErrorStep, Found, LMStep, RegisterStep, SearchStep
 from executionrag.program.usage import StepUsage, Usage
+from executionrag.retrievers.corpus import passages_from_rows
 from executionrag.runs.cli import main
 from executionrag.runs.commands.track import track_finished
 from executionrag.runs.output import Console
@@ -27,8 +29,15 @@ from executionrag.runs.system_run import command_line
 from executionrag.runs.tracking.figures import figures
 from executionrag.runs.tracking.store import hide, tracking_uri
 from executionrag.runs.tracking.track import git_commit, run_name, track
+from executionrag.signatures.answer_question import AnswerQuestion
+from executionrag.signatures.initialize_register import InitializeRegister
 
 pytest.importorskip("mlflow")
+# One reply to all: no requirement, so straight to the answer.
+FIELDS = {**InitializeRegister.output_fields, **AnswerQuestion.output_fields}
+SECTIONS = {name: "as read" if field.annotation is str else "[]" for name, field in FIELDS.items()}
+SECTIONS |= {"abstained": "false", "answer": "Tarn"}
+REPLY = "\n\n".join(f"[[ ## {name} ## ]]\n{value}" for name, value in SECTIONS.items())
 KEY = "sk-test-51f0c2b7a9d84e63"
 SETTINGS = {
     "system": "executionrag",
@@ -229,22 +238,27 @@ def test_a_locked_store_is_one_warning_and_tracked_later(store, tmp_path, capsys
     assert len(runs_in(store)[1]) == 1
 
 
-def test_a_server_that_is_down_is_one_warning(command_line, tmp_path, capsys):
+def test_a_server_that_is_down_is_one_warning_and_tracked_later(store, tmp_path, capsys):
     place = make_run(tmp_path / "run")
     with socket.socket() as taken:
         taken.bind(("127.0.0.1", 0))
         port = taken.getsockname()[1]
     evaluate_end(place, f"http://me:{KEY}@127.0.0.1:{port}")
     assert KEY not in warned_once(capsys, place)
+    assert main(["track", str(place)]) == 0
+    assert len(runs_in(store)[1]) == 1
 
 
-def test_a_store_of_another_version_is_one_warning(store, tmp_path, capsys):
-    place = make_run(tmp_path / "run")
+def test_a_store_of_another_version_is_one_warning_and_another_store_takes_the_run(store, tmp_path, capsys):
+    place, other = make_run(tmp_path / "run"), tmp_path / "other.db"
+    shutil.copy(store, other)
     with sqlite3.connect(store) as connection:
         connection.execute("UPDATE alembic_version SET version_num = '000000000000'")
     connection.close()
     evaluate_end(place)
     warned_once(capsys, place)
+    assert main(["track", str(place), "--tracking-uri", f"sqlite:///{other}"]) == 0
+    assert len(runs_in(other)[1]) == 1
 
 
 def test_an_old_mlruns_folder_does_not_matter(store, tmp_path):
@@ -287,6 +301,25 @@ def test_no_key_is_written_anywhere(store, tmp_path, monkeypatch):
     assert store in files
     assert len(files) > 10
     assert not [file for file in files if KEY.encode() in file.read_bytes()]
+
+
+def test_a_run_from_question_to_store_and_report_writes_no_key(store, lm_stub, tmp_path, monkeypatch, capsys):
+    monkeypatch.setenv("OPENAI_API_KEY", KEY)
+    lm_stub.key, lm_stub.reply = KEY, REPLY
+    Index.build(passages_from_rows(MiniHop.corpus), tmp_path / "index")
+    line = ["evaluate", "--benchmark", "minihop", "--index", "index", "--system", "executionrag-question-init"]
+    lm = ["--lm", "openai/local-model", "--api-base", lm_stub.root, "--api-key-env", "OPENAI_API_KEY"]
+    assert main([*line, *lm, "--limit", "2", "--out", "run", "--mlflow", "--trace-sample", "1"]) == 0
+    lm_stub.error, lm_stub.status = {"error": {"message": f"{KEY} may not", "type": "test"}}, 403
+    assert main([*line, *lm, "--limit", "3", "--out", "run", "--no-cache", "--mlflow"]) == 1
+    assert main(["report", "run"]) == 0
+    printed = capsys.readouterr()
+    assert len(runs_in(store)[1]) == 2, "what has grown is a run of its own"
+    files = [file for file in tmp_path.rglob("*") if file.is_file()]
+    assert {"records.jsonl", "report.html", "prompts.json", "mlflow.db"} <= {file.name for file in files}
+    assert not [file for file in files if KEY.encode() in file.read_bytes()]
+    assert KEY not in printed.out + printed.err
+    assert any(headers.get("Authorization") == f"Bearer {KEY}" for _, headers, _ in lm_stub.requests)
 
 
 def test_prompts_of_every_system_hold_instructions_and_placeholders_and_no_secret():
