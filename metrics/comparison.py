@@ -46,6 +46,13 @@ class HopDifference(Value):
     recall: Difference
 
 
+class HopCountDifference(Value):
+    """Evidence recall over the questions of one hop count."""
+
+    hops: int
+    recall: Difference
+
+
 class Shift(Value):
     """How many questions are in one state in the first system and in another, or the same, in the second."""
 
@@ -95,6 +102,7 @@ class Figures(Value):
         f1: Of the answers.
         contain: Token contain-match.
         recall: Evidence recall.
+        recall_by_hop_count: The same over the questions of each hop count.
         recall_by_hop: By position in the gold chain.
         flow: Category in the first to category in the second.
         flow_without_false_resolution: The same without the clause that only a register can show.
@@ -111,6 +119,7 @@ class Figures(Value):
     f1: Difference
     contain: Difference
     recall: Difference
+    recall_by_hop_count: tuple[HopCountDifference, ...]
     recall_by_hop: tuple[HopDifference, ...]
     flow: tuple[Shift, ...]
     flow_without_false_resolution: tuple[Shift, ...]
@@ -150,6 +159,7 @@ def compare(a: Rows, b: Rows, *, certify: bool = True, seed: int = 0) -> Figures
         f1=figure(lambda score: score.f1),
         contain=figure(lambda score: score.contain),
         recall=figure(lambda score: score.recall),
+        recall_by_hop_count=_by_hop_count(a, b, seed),
         recall_by_hop=_by_hop(pairs, seed),
         flow=_flow([(_state(one, one.category), _state(other, other.category)) for one, other in pairs]),
         flow_without_false_resolution=_flow(
@@ -201,6 +211,13 @@ def _difference(pairs: Sequence[tuple[float | None, float | None]], seed: int) -
         n=len(both),
         difference=paired_difference(first, second, seed=seed),
     )
+
+
+def _by_hop_count(a: Rows, b: Rows, seed: int) -> tuple[HopCountDifference, ...]:
+    recalls: dict[int, list[tuple[float | None, float | None]]] = {}
+    for (record, one), (_, other) in zip(a, b, strict=True):
+        recalls.setdefault(record.hops, []).append((one.recall, other.recall))
+    return tuple(HopCountDifference(hops=hops, recall=_difference(recalls[hops], seed)) for hops in sorted(recalls))
 
 
 def _by_hop(pairs: Sequence[tuple[Score, Score]], seed: int) -> tuple[HopDifference, ...]:

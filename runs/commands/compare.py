@@ -81,6 +81,7 @@ def _show(found: "Comparison", out: "Screen") -> None:
         ("F1", figures.f1),
         ("contain-match", figures.contain),
         ("evidence recall", figures.recall),
+        *((f"recall, {count(each.hops, 'hop')}", each.recall) for each in figures.recall_by_hop_count),
         *((f"recall of hop {each.hop}", each.recall) for each in figures.recall_by_hop),
     ):
         out.entry(f"{words}:", _difference(measured), indent=2, head_style="dim")

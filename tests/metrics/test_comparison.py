@@ -86,10 +86,24 @@ def test_questions_that_a_judge_could_not_judge_are_left_out_and_counted():
 def test_evidence_recall_in_all_and_by_hop(figures):
     assert figures.recall.a == pytest.approx((1 + 0.5 + 0.5 + 1 + 0 + 0) / 6)
     assert figures.recall.b == pytest.approx((0.5 + 1 + 0.5 + 1 + 1 + 1) / 6)
+    (two,) = figures.recall_by_hop_count
+    assert (two.hops, two.recall) == (2, figures.recall)
     first, second = figures.recall_by_hop
     assert (first.recall.a, first.recall.b) == pytest.approx((4 / 6, 5 / 6))
     assert (second.recall.a, second.recall.b) == pytest.approx((2 / 6, 5 / 6))
     assert second.recall.difference.value == pytest.approx(-3 / 6)
+
+
+def test_evidence_recall_by_hop_count_needs_no_annotated_chain():
+    def bare(rows):
+        return [
+            (one.model_copy(update={"chain": (), "hops": hops}), each)
+            for hops, (one, each) in zip((3, 2, 3), rows[:3], strict=True)
+        ]
+
+    two, three = compare(bare(A), bare(B)).recall_by_hop_count
+    assert (two.hops, two.recall.n, two.recall.a, two.recall.b) == (2, 1, 0.5, 1.0)
+    assert (three.hops, three.recall.n, three.recall.difference.value) == (3, 2, pytest.approx(0.25))
 
 
 def test_the_flow_with_and_without_the_false_resolution_clause(figures):
