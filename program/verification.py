@@ -55,7 +55,7 @@ def audited(loop: "RegisterLoop", draft: AnswerText) -> Generator[Any, Any, Answ
         corrected = one_line(str(outputs["corrected_answer"] or ""), _ANSWER)
         if not corrected:
             refused.append("correcting the answer: no other answer given")
-        elif _folded(corrected) != _folded(draft.answer) and not _stands(corrected, _shown(loop)):
+        elif _folded(corrected) != _folded(draft.answer) and not _stands(corrected, loop):
             refused.append(f"correcting the answer to {one_line(corrected, 40)}: no passage shown states it")
         elif _folded(corrected) != _folded(draft.answer):
             answer = AnswerText(corrected, _objections("Corrected", checks), False)
@@ -135,6 +135,8 @@ def _checks(loop: "RegisterLoop", written: list[RequirementCheck]) -> tuple[list
         item = loop.register.find(one.id)
         if item is None:
             refused.append(f"check of {one_line(one.id, 40)}: no such item")
+        elif item.status == "retired":
+            refused.append(f"check of {item.id}: it is retired and claims nothing")
         else:
             evidence, missing = one_line(one.evidence, _NOTE), one_line(one.missing, _NOTE)
             checks.setdefault(item.id, Check(id=item.id, supported=one.supported, evidence=evidence, missing=missing))
@@ -152,7 +154,10 @@ def _folded(text: str) -> str:
     return " ".join(re.findall(r"\w+", text.casefold()))
 
 
-def _stands(answer: str, passages: list[str]) -> bool:
-    """Whether a passage holds the answer word by word; yes and no need none."""
+def _stands(answer: str, loop: "RegisterLoop") -> bool:
+    """Whether a supporting passage holds the answer word by word, in its title or text; yes and no need none."""
     wanted = _folded(answer)
-    return wanted in ("yes", "no") or any(f" {wanted} " in f" {_folded(passage)} " for passage in passages)
+    supporting = {passage_id for item in loop.register.items for passage_id in item.support}
+    passages = [loop.state.session.passage(passage_id) for passage_id in supporting]
+    texts = [part for passage in passages for part in (passage.title, passage.text)]
+    return wanted in ("yes", "no") or (bool(wanted) and any(f" {wanted} " in f" {_folded(text)} " for text in texts))

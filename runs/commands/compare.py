@@ -87,7 +87,10 @@ def _show(found: "Comparison", out: "Screen") -> None:
         out.entry(f"{words}:", _difference(measured), indent=2, head_style="dim")
     for words, name in (("failed", "failed"), ("not judged", "not_judged"), ("premature resolutions", "premature")):
         out.entry(
-            f"{words}:", f"A {getattr(figures.a, name)}, B {getattr(figures.b, name)}", indent=2, head_style="dim"
+            f"{words}:",
+            f"A {getattr(figures.a, name)}, B {getattr(figures.b, name)} of n = {figures.questions}",
+            indent=2,
+            head_style="dim",
         )
     _show_flow(figures, out)
     _show_spent(figures, out)
@@ -130,10 +133,10 @@ def _show_flow(figures: "Figures", out: "Screen") -> None:
 
 
 def _show_spent(figures: "Figures", out: "Screen") -> None:
-    out.heading("Spent, mean a question")
+    out.heading(f"Spent, mean a question (n = {figures.questions}, 95 % intervals)")
     for words, name in _SPENT:
         means = [getattr(side.spent, name).mean for side in (figures.a, figures.b)]
-        a, b = (f"{one.value:,.1f}" if one else "none" for one in means)
+        a, b = (f"{one.value:,.1f} [{one.low:,.1f}, {one.high:,.1f}]" if one else "none" for one in means)
         out.entry(f"{words}:", f"A {a}, B {b}", indent=2, head_style="dim")
     costs = [side.spent.cost.total for side in (figures.a, figures.b)]
     a, b = ("unknown" if cost is None else f"{cost / figures.questions:.5f}" for cost in costs)

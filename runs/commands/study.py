@@ -52,10 +52,9 @@ def run(args: argparse.Namespace, console: "Console") -> int:
     out = Path(args.out)
     if args.report_only:
         plan = load_plan(out)
-        if args.audit:
-            _audit(plan, out, args.k, console)
+        audited = not args.audit or _audit(plan, out, console)
         write_report(plan, out, console)
-        return 0
+        return 0 if audited else 1
     plan, runs = _prepared(args, out, console)
     failed, stopped = _answer(runs, args, console)
     if stopped:
@@ -67,10 +66,9 @@ def run(args: argparse.Namespace, console: "Console") -> int:
         except KeyboardInterrupt:
             console.out.line("interrupted while judging: the same line again resumes, and keeps what is judged")
             return 130
-    if args.audit:
-        _audit(plan, out, args.k, console)
+    audited = not args.audit or _audit(plan, out, console)
     write_report(plan, out, console)
-    return 1 if failed else 0
+    return 1 if failed or not audited else 0
 
 
 def _prepared(args: argparse.Namespace, out: Path, console: "Console") -> "tuple[Plan, list[SystemRun]]":
@@ -177,19 +175,28 @@ def write_report(plan: "Plan", out: Path, console: "Console", html: str | None =
     console.out.line(f"Markdown: {markdown}")
 
 
-def _audit(plan: "Plan", out: Path, k: int, console: "Console") -> None:
-    """Probe each pair's gold passages, once."""
+def _audit(plan: "Plan", out: Path, console: "Console") -> bool:
+    """Probe each pair's gold passages, once, at the k of its runs; whether all could be probed."""
     from ..run_folder import RUN, RunFolder
     from ..study.plan import AUDIT
 
+    audited = True
     for pair in plan.pairs:
         place = out / pair.place / AUDIT
         if place.is_file():
             console.note(f"{place}: is there already")
             continue
         folders = [plan.folder(out, pair, system) for system in plan.systems]
-        peers = [folder for folder in folders if (folder / RUN).is_file() and RunFolder.open(folder).records()]
-        _audit_pair(pair, place, k, peers, console)
+        runs = [RunFolder.open(folder) for folder in folders if (folder / RUN).is_file()]
+        answered = [run for run in runs if run.records()]
+        if not answered:
+            continue
+        try:
+            _audit_pair(pair, place, int(answered[0].settings["k"]), [run.path for run in answered], console)
+        except UserError as error:
+            console.fail(f"no audit of {pair.name}: {error}")
+            audited = False
+    return audited
 
 
 def _audit_pair(pair: "Pair", place: Path, k: int, peers: "Sequence[Path]", console: "Console") -> None:

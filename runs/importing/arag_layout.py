@@ -13,6 +13,7 @@ words, is read so:
 - The cost is A-RAG's own sum, by its price list, which gives models that it does not know a default price.
 """
 
+import math
 import re
 from collections.abc import Iterator
 from typing import Any
@@ -81,7 +82,7 @@ def arag_prediction(row: SourceRow) -> Prediction:
         searches=searches,
         retrieved=tuple(Reference(id=one) for one in sorted(fields.chunks_read_ids)),
         # Of a run that an exception ended the runner writes 0, whatever was spent before.
-        cost=None if failed or fields.total_cost is None else float(fields.total_cost),
+        cost=None if failed else _amount(fields.total_cost),
         loops=fields.loops,
         retrieved_tokens_arag=fields.total_retrieved_tokens,
         prompt_tokens=_whole(spent.get("total_input_tokens")),
@@ -149,4 +150,11 @@ def _whole(value: Any) -> int | None:
 
 
 def _amount(value: Any) -> float | None:
-    return float(value) if isinstance(value, int | float) and not isinstance(value, bool) and value >= 0 else None
+    """A number that can be one; None of any other, which is not known."""
+    if not isinstance(value, int | float) or isinstance(value, bool) or value < 0:
+        return None
+    try:
+        amount = float(value)
+    except OverflowError:
+        return None
+    return amount if math.isfinite(amount) else None

@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import Any, Literal
 
 from ...errors import UserError
+from ...metrics.certified import SEARCHES
 from ...metrics.record import QuestionRecord
 from ...retrievers.temporaries import remove_stale, temporary_beside
 from ..answer_record import answered_record
@@ -103,6 +104,8 @@ def import_predictions(
         for question in chosen
     ]
     index, searched = asked.index, k is not None
+    if k is not None:
+        _check_k(records, k, file)
     settings = ImportSettings(
         system=system,
         lm=lm,
@@ -128,6 +131,21 @@ def import_predictions(
         not_given=tuple(name for name in _COUNTS if any(getattr(one, name) is None for one in matched.values())),
         unread=tuple(sorted({key for row in rows for key in row.fields} - FIELDS)) if layout == "jsonl" else (),
     )
+
+
+def _check_k(records: Sequence[QuestionRecord], k: int, file: Path) -> None:
+    """See that no search found more than k passages: what lies behind is not what a search at k returns.
+
+    Raises:
+        UserError: One did.
+    """
+    for record in records:
+        for step in record.searches:
+            if step.tool in SEARCHES and len(step.found) > k:
+                raise UserError(
+                    f"{file}: --k {k}: a search of question {record.id} found {len(step.found)} passages; give the k "
+                    "that was searched with, or leave --k out"
+                )
 
 
 def _write(

@@ -29,7 +29,12 @@ RetrievedAre = Literal["ids", "texts"]
 
 
 def _number(value: Any) -> Any:
-    return float(value) if isinstance(value, int) and not isinstance(value, bool) else value
+    if not isinstance(value, int) or isinstance(value, bool):
+        return value
+    try:
+        return float(value)
+    except OverflowError:
+        raise ValueError("too large a number") from None
 
 
 class _Titled(RowModel):

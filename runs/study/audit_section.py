@@ -28,12 +28,13 @@ def _table(one: PairRuns) -> Table | None:
     place = one.folder / AUDIT
     if not place.is_file():
         return None
-    audit = load_audit(place)
     try:
+        audit = load_audit(place)
         for run in one.runs:
             audit.check(run.run.settings)
     except UserError as error:
-        return Table(one.pair.name, ("",), (), (f"Left out: {error}. Remove it and audit again with --audit.",))
+        told = (f"Left out: {error}. Remove {AUDIT} and audit again with --audit.",)
+        return Table(one.pair.name, ("", "missing"), ((Cell("gold passages"), Cell("not audited")),), told)
     rows = []
     for kind in (*REACHES, _NOT_PROBED):
         counts = [_missing(run, audit) for run in one.runs]
@@ -43,7 +44,8 @@ def _table(one: PairRuns) -> Table | None:
     note = (
         f"Gold passages that a wrong answer's search did not retrieve, by what retrieves them at k = {audit.k} with "
         "semantic or keyword search: unasked by the question, a gold sub-question or a peer's query; upper bound only "
-        f"by its own title or first sentence. Peers: {peers}. {ONE_SIDED}"
+        f"by its own title or first sentence. Peers: {peers}; a system's own queries are tried with the other tool "
+        f"too. {ONE_SIDED}"
     )
     return Table(one.pair.name, ("", *(run.name for run in one.runs)), tuple(rows), (note,))
 

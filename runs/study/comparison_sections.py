@@ -27,7 +27,9 @@ def primary_section(tested: Sequence[Tested], primary: tuple[str, str] | None) -
         note = "No pair of benchmark and index has answers of both systems yet."
         return Section("primary", title, (), notes=(note,))
     family = len(tested)
-    adjusted = () if family == 1 else (f"p is adjusted by Holm's method over the {family} pairs.",)
+    adjusted = (
+        () if family == 1 else (f"p is adjusted by Holm's method over the {family} pairs, each outcome by itself.",)
+    )
     tables = [
         Table(
             "Right and wrong, question by question",
@@ -49,7 +51,7 @@ def others_section(tested: Sequence[Tested], primary: tuple[str, str] | None) ->
         return None
     notes = (
         *_notes([one.comparison for one in tested]),
-        f"p of being right is adjusted by Holm's method over the {len(tested)} comparisons of this table.",
+        f"p is adjusted by Holm's method over the {len(tested)} comparisons of this table, each outcome by itself.",
     )
     rows = tuple(row for one in tested for row in _rows(one))
     table = Table(f"{primary[0]} against the others", _COLUMNS, rows, notes, wide=True)
@@ -66,7 +68,11 @@ def _rows(tested: Tested) -> list[tuple[Cell, ...]]:
     accuracy = "right (LLM-Acc)" if judged else "right (contain-match)"
     return [
         (Cell(one.name), Cell(accuracy), *_cells(figures.correct.paired, tested.adjusted)),
-        (Cell(one.name), Cell("wrong with unretrieved gold"), *_cells(figures.unretrieved.paired, None)),
+        (
+            Cell(one.name),
+            Cell("wrong with unretrieved gold"),
+            *_cells(figures.unretrieved.paired, tested.adjusted_unretrieved),
+        ),
     ]
 
 

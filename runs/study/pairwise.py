@@ -9,7 +9,7 @@ from dataclasses import dataclass
 
 from ...errors import UserError
 from ...metrics.certified import Certified
-from ...metrics.paired import holm
+from ...metrics.paired import Paired, holm
 from ..comparing import Comparison as Compared
 from ..comparing import compare_runs
 from ..report.summaries import RunSummary
@@ -49,10 +49,11 @@ class Comparison:
 
 @dataclass(frozen=True)
 class Tested:
-    """A comparison with the p of being right, adjusted within its family."""
+    """A comparison with its p-values, of being right and of lacking gold, each adjusted within its family."""
 
     comparison: Comparison
     adjusted: float | None
+    adjusted_unretrieved: float | None
 
 
 def compare(where: PairRuns, first: RunSummary, second: RunSummary) -> Comparison | None:
@@ -94,8 +95,13 @@ def other_comparisons(primary: tuple[str, str] | None, pairs: Sequence[PairRuns]
 
 def _tested(found: Sequence[Comparison | None]) -> list[Tested]:
     comparisons = [one for one in found if one is not None]
-    known = [one.compared.figures.correct.paired for one in comparisons]
-    adjusted = iter(holm([one.p for one in known if one is not None]))
-    return [
-        Tested(one, None if right is None else next(adjusted)) for one, right in zip(comparisons, known, strict=True)
-    ]
+    figures = [one.compared.figures for one in comparisons]
+    right = _adjusted([one.correct.paired for one in figures])
+    unretrieved = _adjusted([one.unretrieved.paired for one in figures])
+    return [Tested(*one) for one in zip(comparisons, right, unretrieved, strict=True)]
+
+
+def _adjusted(found: Sequence[Paired | None]) -> list[float | None]:
+    """The p-values adjusted for their number; None where there is none."""
+    adjusted = iter(holm([one.p for one in found if one is not None]))
+    return [None if one is None else next(adjusted) for one in found]

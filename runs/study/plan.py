@@ -9,7 +9,7 @@ import re
 import shlex
 from collections.abc import Iterable, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 from pydantic import ValidationError
 
@@ -58,7 +58,7 @@ class Plan(Value):
         command: What was typed last that asked systems.
     """
 
-    format: str = FORMAT
+    format: Literal["executionrag-study"] = FORMAT
     systems: tuple[str, ...]
     primary: tuple[str, str] | None = None
     pairs: tuple[Pair, ...]

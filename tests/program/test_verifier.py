@@ -73,6 +73,35 @@ def test_a_correction_must_stand_in_a_passage_that_was_shown(audited):
     )
 
 
+def test_an_alias_is_no_answer_and_a_phrase_across_title_and_text_stands_nowhere(audited):
+    for written in ("P3", "Bettina Moore Bettina"):
+        played = audited(audit("correct", check("R3", False, "the place"), corrected=written))
+        assert "no passage shown states it" in the_step(played).refused[0]
+
+
+def test_a_retired_requirement_is_not_judged(play, chain):
+    def update(inputs):
+        done = chain["update"](inputs)
+        if not inputs["target"].startswith("R3"):
+            return done
+        retired = {
+            "requirement": "R3",
+            "status": "retired",
+            "reason": "not found",
+            "note": "",
+            "support": [],
+            "answer": "",
+        }
+        return done | {"updates": [retired]}
+
+    script = {**chain, "update": update, "verify": audit("withhold", check("R3", False, "all of it"))}
+    played = play(script, verifier="audit")
+    assert played.register["R3"].status == "retired"
+    step = the_step(played)
+    assert (step.decision, step.checks, step.insufficient) == ("keep", (), False)
+    assert step.refused[0] == "check of R3: it is retired and claims nothing"
+
+
 def test_checks_of_unknown_requirements_are_refused(audited):
     step = the_step(audited(audit("withhold", check("R9", False, "all"))))
     assert step.checks == ()

@@ -198,6 +198,24 @@ def test_a_bad_file_is_one_line_that_names_the_place_and_leaves_nothing(bring, t
     assert sorted(one.name for one in tmp_path.iterdir()) == ["preds.jsonl", "q.jsonl"]
 
 
+def test_a_search_beyond_the_k_that_is_named_is_refused(bring, tmp_path, small_index):
+    found = [passage.id for passage in small_index.passages][:4]
+    rows = [{"id": "q1", "answer": "x", "searches": [{"tool": "keyword_search", "query": "salt", "found": found}]}]
+    code, _, err = bring(rows, "--k", "3")
+    assert code == 1
+    assert "--k 3: a search of question q1 found 4 passages" in err
+    assert not (tmp_path / "run").exists()
+    assert bring(rows, "--k", "4")[0] == 0
+
+
+def test_a_number_beyond_all_measure_is_one_line_with_its_field(bring, tmp_path):
+    code, _, err = bring('{"id": "q1", "answer": "x", "cost": 1' + "0" * 400 + "}\n")
+    assert code == 1
+    assert "preds.jsonl:1" in err
+    assert "cost" in err
+    assert not (tmp_path / "run").exists()
+
+
 def test_two_questions_of_one_text_need_ids(bring, tmp_path):
     twin = {"_id": "q9", "question": QUESTIONS[0][1], "answer": "a", "type": "b", "supporting_titles": ["Ana Kell"]}
     with (tmp_path / "q.jsonl").open("a") as file:

@@ -1,6 +1,7 @@
 """A study runs every system under one LM, asks nothing twice, and reports from its records alone."""
 
 import json
+import shutil
 import signal
 import subprocess
 import sys
@@ -16,6 +17,7 @@ from executionrag.metrics.paired import holm
 from executionrag.program.baseline import Baseline
 from executionrag.program.systems import SYSTEMS
 from executionrag.retrievers.corpus import passages_from_rows
+from executionrag.retrievers.encoder_files import DEFAULT_ENCODER, locate
 from executionrag.runs.cli import main
 from executionrag.runs.run_folder import RunFolder
 from executionrag.runs.study.pairwise import other_comparisons, primary_comparisons
@@ -183,9 +185,43 @@ def test_the_audit_is_made_once_and_splits_what_is_missing(line):
     written = Path("study/report.md").read_text(encoding="utf-8")
     assert "## Reachability audit" in written
     assert "| unasked | 4 of 4 missing |" in written
-    assert "Peers: direct." in written
+    assert "Peers: direct;" in written
     assert main(["study", "--out", "study", "--report-only", "--audit"]) == 0
     assert audit.stat().st_mtime_ns == made
+
+
+def test_the_audit_is_at_the_k_of_the_runs_and_its_trouble_costs_no_report(line, capsys):
+    assert main(line("direct", "--k", "3")) == 0
+    assert main(["study", "--out", "study", "--report-only", "--audit"]) == 0
+    assert json.loads((MINILM / "audit.json").read_text(encoding="utf-8"))["k"] == 3
+    (MINILM / "audit.json").write_text("{}")
+    report = Path("study/report.md")
+    report.unlink()
+    assert main(["study", "--out", "study", "--report-only"]) == 0
+    assert "Left out: " in report.read_text(encoding="utf-8")
+    (MINILM / "audit.json").unlink()
+    plan = json.loads(Path("study/study.json").read_text(encoding="utf-8"))
+    plan["pairs"][0]["index"] = "gone"
+    Path("study/study.json").write_text(json.dumps(plan))
+    report.unlink()
+    capsys.readouterr()
+    assert main(["study", "--out", "study", "--report-only", "--audit"]) == 1
+    assert "no audit of minihop" in capsys.readouterr().err
+    assert report.is_file()
+
+
+def test_a_second_encoder_stands_beside_the_first(line, place, tmp_path):
+    second = tmp_path / "SecondMini"
+    shutil.copytree(locate(DEFAULT_ENCODER), second)
+    other = Index.build(passages_from_rows(MiniHop.corpus), tmp_path / "other", encoder=str(second))
+    both = line("vanilla-rag,direct", "--primary", "vanilla-rag:direct", "--index", str(other.path))
+    assert main(both) == 0
+    for encoder in ("all-MiniLM-L6-v2", "SecondMini"):
+        records = RunFolder.open(Path("study/minihop") / encoder / "vanilla-rag").records()
+        assert len(records) == 2
+    written = Path("study/report.md").read_text(encoding="utf-8")
+    assert "vanilla-rag – direct, minihop, SecondMini" in written
+    assert "Holm's method over the 2 pairs, each outcome by itself" in written
 
 
 @pytest.mark.parametrize(
