@@ -136,6 +136,10 @@ def load_variant(path: Path | str) -> Variant:
         raise UserError(f"{path / PROGRAM}: no program's state ({error}); optimise again") from error
     if not steps:
         raise UserError(f"{path / PROGRAM}: it holds no step; optimise again")
+    for key in ("train_ids", "validation_ids"):
+        ids = provenance.get(key, [])
+        if not isinstance(ids, list) or not all(isinstance(one, str) for one in ids):
+            raise UserError(f"{path / PROVENANCE}: field `{key}`: is no list of question ids; optimise again")
     variant = Variant(path.resolve().name, dict(sorted(steps.items())), provenance)
     if provenance.get("digest") != variant.digest:
         raise UserError(f"{path}: {PROGRAM} is not what {PROVENANCE} speaks of; it was changed, optimise again")

@@ -21,6 +21,7 @@ from ..program.systems import make_system
 from .asked import Asked
 from .backends import Backend
 from .evaluation import Evaluation, Tally, describe
+from .git_commit import git_commit
 from .interrupts import interruptible
 from .output import Console
 from .run_folder import RUN, RunFolder
@@ -137,8 +138,16 @@ class SystemRun:
         if not (out / RUN).is_file():
             versions = {name: importlib.metadata.version(name) for name in ("executionrag", "dspy")}
             ids = [question.id for question in self.asked.questions]
+            variant = self.conditions.variant
             return RunFolder.create(
-                out, self.settings.model_dump(), self.settings.digest, ids, versions=versions, command=command
+                out,
+                self.settings.model_dump(),
+                self.settings.digest,
+                ids,
+                versions=versions,
+                commit=git_commit(),
+                variant_name="" if variant is None else variant.name,
+                command=command,
             )
         folder = RunFolder.open(out)
         if folder.digest != self.settings.digest:

@@ -95,6 +95,24 @@ def _complete(out: Path) -> bool:
     return load_variant(out).provenance.get("complete") is not False
 
 
+def _check_same(out: Path, settings: dict[str, Any]) -> None:
+    """See that an interrupted variant, which this line would go on with, is of the same settings.
+
+    Raises:
+        UserError: It is not.
+    """
+    from ...optimize.variant import load_variant
+
+    if (out / "variant.json").exists():
+        there = load_variant(out).provenance
+        differing = sorted(name for name, value in settings.items() if there.get(name, value) != value)
+        if differing:
+            raise UserError(
+                f"--out {out}: holds an interrupted variant of other settings ({', '.join(differing)}); give another "
+                "folder, or the same line"
+            )
+
+
 def _third(args: argparse.Namespace) -> int:
     from ..benchmarks.load import load_benchmark
 
@@ -110,6 +128,7 @@ def _optimize(
     from ...optimize.variant import save_variant, steps_of
     from ...program.systems import make_system
     from ...retrievers.encoder import get_encoder
+    from ..local_lm.model_file import cache_folder
 
     def program() -> Any:
         return make_system(
@@ -129,15 +148,21 @@ def _optimize(
         "k": args.k,
         "max_loops": args.max_loops,
         "lm": label,
-        "reflection_lm": label if reflection is None else reflection.label,
+        "reflection_lm": label
+        if reflection is None
+        else (reflection.label if reflection.adapter is not None else args.reflection_lm),
         "temperature": args.temperature,
+        "max_tokens": getattr(args, "max_tokens", None),
+        "context_window": backend.context_window,
         "data_digest": training.digest,
         "benchmark": training.benchmark.kind,
         "benchmark_digest": training.benchmark.digest,
         "index_digest": training.index.digest,
     }
     digest = hashlib.sha256(json.dumps(settings, sort_keys=True).encode()).hexdigest()[:16]
-    log_dir = out / f"gepa-{digest}"
+    # GEPA's checkpoint is a pickle: kept in this user's own cache, never in a folder that is handed on.
+    log_dir = cache_folder() / "optimize" / digest
+    _check_same(out, settings)
     console.note(
         f"{args.optimizer} · {args.system} · {backend.label} · {len(training.train)} train questions, "
         f"{len(training.validation)} held out · budget {args.budget} · seed {args.seed} · {out}"
@@ -171,12 +196,13 @@ def _optimize(
         "versions": {name: importlib.metadata.version(name) for name in ("executionrag", "dspy", "gepa")},
         "improved": "not measured",
     }
-    save_variant(out, compiled.program, provenance)
+    # A second Ctrl-C that came before anything better was found takes nothing away.
+    if changed or not compiled.stopped or not (out / "variant.json").exists():
+        save_variant(out, compiled.program, provenance)
     if compiled.stopped:
         best = "the best prompts so far" if changed else "the baseline's prompts, for nothing better was found yet,"
         console.out.line(f"interrupted: {best} are kept in {out}; not compared with the baseline")
         return 130
-    shutil.rmtree(log_dir, ignore_errors=True)
     console.note(f"comparing with the baseline on {len(training.validation)} held-out questions")
     try:
         result = compare_on(
@@ -198,6 +224,7 @@ def _optimize(
         },
     }
     save_variant(out, compiled.program, provenance)
+    shutil.rmtree(log_dir, ignore_errors=True)
     console.out.line(str(result) if changed else f"{result}: no prompt changed")
     console.out.line(f"Next: executionrag variants diff baseline {out}")
     return 0

@@ -7,7 +7,6 @@ interrupted attempt left is taken away first. A folder that has grown since give
 import contextlib
 import importlib.metadata
 import json
-import subprocess
 import tempfile
 import time
 from collections.abc import Iterator
@@ -75,7 +74,7 @@ def _track(run: ScoredRun, uri: str, traces: int) -> Tracked:
     client = MlflowClient(tracking_uri=uri)
     settings = run.settings
     benchmark = str(settings.get("benchmark") or "benchmark")
-    name = run_name(settings)
+    name = run_name(settings, str(run.folder.header.get("variant_name") or ""))
     state = state_of(run.folder.path, run.folder.digest)
     experiment = _experiment(client, benchmark, uri)
     for earlier in client.search_runs([experiment], f"tags.`{_STATE}` = '{state}'"):
@@ -101,11 +100,11 @@ def _failed_unless_done(client: Any, run_id: str) -> Iterator[None]:
         raise
 
 
-def run_name(settings: dict[str, Any]) -> str:
-    """`system · variant · LM · retriever`."""
+def run_name(settings: dict[str, Any], variant: str = "") -> str:
+    """`system · variant · LM · retriever`; a variant without a name goes by its digest."""
     lm = str(settings.get("lm", "")).partition("@")[0]
     encoder = str(settings.get("encoder", "")).rpartition("/")[2]
-    parts = (str(settings.get("system", "")), str(settings.get("variant") or "baseline"), lm, encoder)
+    parts = (str(settings.get("system", "")), variant or str(settings.get("variant") or "baseline"), lm, encoder)
     return " · ".join(part for part in parts if part)
 
 
@@ -131,7 +130,8 @@ def _tags(run: ScoredRun, state: str) -> dict[str, str]:
         "index_digest": str(settings.get("index_digest", "")),
         "judges": ", ".join(run.judges),
         "wrong_is": run.wrong_is,
-        "git_commit": git_commit() or "",
+        # Of the code that answered, not of what tracks it later.
+        "git_commit": str(header.get("commit") or ""),
         "mlflow.loggedArtifacts": json.dumps([{"path": TABLE, "type": "table"}]),
         "mlflow.source.name": "executionrag",
     }
@@ -143,20 +143,6 @@ def _tags(run: ScoredRun, state: str) -> dict[str, str]:
     for package, version in (made_with if isinstance(made_with, dict) else {}).items():
         tags[f"version.{package}"] = str(version)
     return {key: hide(value)[:4000] for key, value in tags.items() if value}
-
-
-def git_commit() -> str | None:
-    """The commit of the checkout that this code runs from; None where it is installed otherwise."""
-    root = Path(__file__).resolve().parents[2]
-    if not (root / ".git").exists():
-        return None
-    try:
-        done = subprocess.run(
-            ["git", "-C", str(root), "rev-parse", "HEAD"], capture_output=True, text=True, timeout=5, check=False
-        )
-    except (OSError, subprocess.TimeoutExpired):
-        return None
-    return done.stdout.strip() or None if done.returncode == 0 else None
 
 
 def _log(client: Any, run: ScoredRun, run_id: str) -> None:

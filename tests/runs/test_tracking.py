@@ -23,12 +23,13 @@ from executionrag.program.usage import StepUsage, Usage
 from executionrag.retrievers.corpus import passages_from_rows
 from executionrag.runs.cli import main
 from executionrag.runs.commands.track import track_finished
+from executionrag.runs.git_commit import git_commit
 from executionrag.runs.output import Console
 from executionrag.runs.run_folder import RunFolder
 from executionrag.runs.system_run import command_line
 from executionrag.runs.tracking.figures import figures
 from executionrag.runs.tracking.store import hide, tracking_uri
-from executionrag.runs.tracking.track import git_commit, run_name, track
+from executionrag.runs.tracking.track import run_name, track
 from executionrag.signatures.answer_question import AnswerQuestion
 from executionrag.signatures.initialize_register import InitializeRegister
 
@@ -359,6 +360,7 @@ def test_addresses_are_absolute_and_tell_no_secret(monkeypatch, tmp_path):
 
 def test_names():
     assert run_name(SETTINGS) == "executionrag · baseline · test/lm · mini"
+    assert run_name(SETTINGS | {"variant": "3f"}, "gepa") == "executionrag · gepa · test/lm · mini"
     commit = git_commit()
     assert commit is None or len(commit) == 40
 
