@@ -16,7 +16,7 @@ from pydantic import ValidationError
 from ...errors import UsageError, UserError
 from ...metrics.value import Value
 
-FORMAT = "executionrag-study"
+FORMAT: Literal["executionrag-study"] = "executionrag-study"
 STUDY = "study.json"
 AUDIT = "audit.json"
 
