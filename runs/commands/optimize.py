@@ -95,6 +95,31 @@ def _complete(out: Path) -> bool:
     return load_variant(out).provenance.get("complete") is not False
 
 
+def _spent(out: Path, compiled: Any, seconds: float) -> dict[str, Any]:
+    """What compiling took, an interrupted leg before this one included.
+
+    Tokens and USD are those of the scored questions: what proposes instructions, and the comparison with the baseline,
+    are not among them.
+    """
+    from ...optimize.variant import load_variant
+
+    now: dict[str, Any] = {
+        "scored_questions": compiled.answered,
+        "lm_calls": compiled.lm_calls,
+        "seconds": round(seconds, 1),
+        "prompt_tokens_of_scored_questions": compiled.prompt_tokens,
+        "completion_tokens_of_scored_questions": compiled.completion_tokens,
+        "cost_usd_of_scored_questions": compiled.cost,
+    }
+    before = load_variant(out).provenance.get("spent") if (out / "variant.json").exists() else None
+    if not isinstance(before, dict):
+        return now
+    return {
+        name: None if value is None or before.get(name, 0) is None else value + before.get(name, 0)
+        for name, value in now.items()
+    }
+
+
 def _check_same(out: Path, settings: dict[str, Any]) -> None:
     """See that an interrupted variant, which this line would go on with, is of the same settings.
 
@@ -185,14 +210,7 @@ def _optimize(
         "validation_ids": [example["id"] for example in training.validation],
         "complete": False,  # until it is compared with the baseline: the same line goes on
         "changed": changed,
-        "spent": {
-            "scored_questions": compiled.answered,
-            "lm_calls": compiled.lm_calls,
-            "prompt_tokens": compiled.prompt_tokens,
-            "completion_tokens": compiled.completion_tokens,
-            "cost_usd": compiled.cost,
-            "seconds": round(time.monotonic() - start, 1),
-        },
+        "spent": _spent(out, compiled, time.monotonic() - start),
         "versions": {name: importlib.metadata.version(name) for name in ("executionrag", "dspy", "gepa")},
         "improved": "not measured",
     }

@@ -142,6 +142,15 @@ def test_ctrl_c_keeps_the_demonstrations_collected(optimised):
     assert len(steps_of(result.program)["answer"]["demos"]) == 1
 
 
+@pytest.mark.parametrize("optimizer", ["gepa", "mipro"])
+def test_ctrl_c_keeps_the_best_instruction_so_far(optimised, optimizer):
+    whole = Engine()
+    optimised(optimizer, whole, budget=40)
+    _, result, _ = optimised(optimizer, Engine(interrupt_at=whole.calls - 1), budget=40)
+    assert result.stopped
+    assert BETTER in json.dumps(steps_of(result.program))
+
+
 def test_gepa_goes_on_from_its_checkpoint(optimised, tmp_path):
     _, first, _ = optimised("gepa", Engine(), budget=40, log_dir=tmp_path / "log")
     again = Engine()
