@@ -97,7 +97,7 @@ def answer_passages(register: Register, session: SearchSession, capacity: int) -
     `capacity` is in tokens. Supporting passages come first whatever they cost, in order of their items; the first other
     one that does not fit ends the list.
     """
-    supporting = dict.fromkeys(passage for item in register.items for passage in item.support)
+    supporting = register.supporting
     newest_first = sorted(session.retrieved, key=lambda arrival: (-arrival.loop, arrival.rank))
     arrivals = [arrival.passage_id for arrival in newest_first]
     chosen: list[tuple[str, str]] = []

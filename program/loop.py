@@ -252,8 +252,7 @@ class RegisterLoop:
     def _answer(self, stop_reason: StopReason) -> Generator[Any, Any, tuple[AnswerText, bool]]:
         """Answer from the register; where the passages do not fit, without the older half of the unsupporting ones."""
         chosen = answer_passages(self.register, self.state.session, self.state.budget.limits.effective_tokens)
-        supporting = {passage for item in self.register.items for passage in item.support}
-        others = [pair for pair in chosen if pair[0] not in supporting]
+        others = [pair for pair in chosen if pair[0] not in self.register.supporting]
         dropped = {pair[0] for pair in others[len(others) // 2 :]}
         fewer = [pair for pair in chosen if pair[0] not in dropped]
         return self.state.answer(

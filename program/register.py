@@ -93,6 +93,11 @@ class Register(BaseModel):
         return tuple(item for item in self.items if item.is_open)
 
     @property
+    def supporting(self) -> tuple[str, ...]:
+        """The passages that support any item, each once, in the order of the items."""
+        return tuple(dict.fromkeys(passage for item in self.items for passage in item.support))
+
+    @property
     def active(self) -> Requirement | None:
         """The one item that the search is for, if any."""
         return next((item for item in self.items if item.status == "active"), None)

@@ -55,9 +55,11 @@ def audited(loop: "RegisterLoop", draft: AnswerText) -> Generator[Any, Any, Answ
         corrected = one_line(str(outputs["corrected_answer"] or ""), _ANSWER)
         if not corrected:
             refused.append("correcting the answer: no other answer given")
-        elif _folded(corrected) != _folded(draft.answer) and not _stands(corrected, loop):
+        elif _folded(corrected) == _folded(draft.answer):
+            pass  # the same in other words: the draft stands
+        elif not _stands(corrected, loop):
             refused.append(f"correcting the answer to {one_line(corrected, 40)}: no passage shown states it")
-        elif _folded(corrected) != _folded(draft.answer):
+        else:
             answer = AnswerText(corrected, _objections("Corrected", checks), False)
     done: Any = "keep" if answer is draft else "withhold" if answer.abstained else "correct"
     loop.state.record(
@@ -122,8 +124,7 @@ def _read(loop: "RegisterLoop", **inputs: str) -> Generator[Any, Any, Any]:
 def _shown(loop: "RegisterLoop") -> list[str]:
     """The supporting passages in full, in the order of their items."""
     session = loop.state.session
-    supporting = dict.fromkeys(passage_id for item in loop.register.items for passage_id in item.support)
-    passages = [(session.alias(passage_id), session.passage(passage_id)) for passage_id in supporting]
+    passages = [(session.alias(passage_id), session.passage(passage_id)) for passage_id in loop.register.supporting]
     return [show_passage(alias, passage.title, passage.text) for alias, passage in passages]
 
 
@@ -157,7 +158,6 @@ def _folded(text: str) -> str:
 def _stands(answer: str, loop: "RegisterLoop") -> bool:
     """Whether a supporting passage holds the answer word by word, in its title or text; yes and no need none."""
     wanted = _folded(answer)
-    supporting = {passage_id for item in loop.register.items for passage_id in item.support}
-    passages = [loop.state.session.passage(passage_id) for passage_id in supporting]
+    passages = [loop.state.session.passage(passage_id) for passage_id in loop.register.supporting]
     texts = [part for passage in passages for part in (passage.title, passage.text)]
     return wanted in ("yes", "no") or (bool(wanted) and any(f" {wanted} " in f" {_folded(text)} " for text in texts))

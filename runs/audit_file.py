@@ -6,7 +6,7 @@ refused in one line.
 """
 
 import json
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -14,9 +14,13 @@ from typing import Any
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from ..errors import UserError
-from ..metrics.reachability import Grade, Reach, SearchTool, reach_of
+from ..metrics.failure_category import unretrieved_gold
+from ..metrics.reachability import REACHES, Grade, Reach, SearchTool, reach_of
+from ..metrics.record import QuestionRecord
+from ..metrics.score import Score
 
 ONE_SIDED = "What no probe retrieves is not certified; it is not shown to be unreachable."
+NOT_PROBED = "not probed"
 _REMEDY = "give what executionrag reachability --json printed, or --out wrote"
 _WORDS = {"index_digest": "index", "benchmark_digest": "benchmark", "k": "k"}
 
@@ -79,6 +83,15 @@ class Audit:
         """The probe that retrieves the passage and knew least, of these the best ranked; None where none does."""
         # Of equals the first, so that the order of the probes decides and nothing else.
         return min(self.hits.get((question_id, passage_id), ()), key=lambda hit: (hit.grade, hit.rank), default=None)
+
+    def missing(self, rows: Iterable[tuple[QuestionRecord, Score]]) -> dict[str, int]:
+        """Gold passages that wrong answers missed, counted by reach, then what was not probed; failed rows aside."""
+        counts: dict[str, int] = dict.fromkeys((*REACHES, NOT_PROBED), 0)
+        for record, score in rows:
+            if score.right is False and not score.failed:
+                for passage_id in unretrieved_gold(record):
+                    counts[self.reach(record.id, passage_id) or NOT_PROBED] += 1
+        return counts
 
     def check(self, settings: Mapping[str, Any]) -> None:
         """See that a run's settings are of the same index, benchmark and k; what a run does not say is let pass.

@@ -59,6 +59,10 @@ class Backend:
     # Where the key comes from (an option, a variable, "none needed"); never the key.
     key_source: str = field(default="none needed")
 
+    def settings_name(self, typed: str) -> str:
+        """The LM as settings name it, given what was typed: a server's host is part of a label and decides nothing."""
+        return self.label if self.adapter is not None else typed
+
 
 def make_lm(
     spec: str,

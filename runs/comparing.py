@@ -1,12 +1,10 @@
 """Two runs side by side: what differs between them, and their figures over the questions that both have."""
 
 import json
-from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 from ..errors import UserError
 from ..metrics.comparison import Figures, compare
-from ..metrics.reachability import REACHES
 from ..metrics.value import Value
 from .scored_run import ScoredRun
 
@@ -102,8 +100,8 @@ def compare_runs(
         differs=tuple(differs),
         no_certified=reason,
         figures=compare(rows_a, shared, certify=not reason, seed=seed),
-        missing_a=None if audit is None else _missing(rows_a, audit),
-        missing_b=None if audit is None else _missing(shared, audit),
+        missing_a=None if audit is None else audit.missing(rows_a),
+        missing_b=None if audit is None else audit.missing(shared),
     )
 
 
@@ -147,18 +145,6 @@ def _uncertified(a: ScoredRun, b: ScoredRun) -> str:
         if one != other:
             return f"the two searched at different {words}" if key == "k" else "the two searched different indexes"
     return ""
-
-
-def _missing(rows: Sequence[tuple[Any, Any]], audit: "Audit") -> dict[str, int]:
-    """Missing gold of wrong answers by reach, then what the audit did not probe."""
-    counts: dict[str, int] = {**dict.fromkeys(REACHES, 0), "not probed": 0}
-    for record, score in rows:
-        if score.right is False and not score.failed:
-            had = set(record.retrieved_ids)
-            for passage_id in record.gold_ids:
-                if passage_id not in had:
-                    counts[audit.reach(record.id, passage_id) or "not probed"] += 1
-    return counts
 
 
 def _side(run: ScoredRun) -> RunSide:

@@ -2,16 +2,12 @@
 
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from ..metrics.failure_category import false_resolutions, unretrieved_gold
 from ..metrics.record import QuestionRecord, Verdict
 from ..metrics.score import Category, Score
-
-if TYPE_CHECKING:
-    from .audit_file import Audit
-
-NOT_PROBED = "not probed"
+from .audit_file import NOT_PROBED, Audit
 
 
 @dataclass(frozen=True)
@@ -117,7 +113,7 @@ def failure_evidence(
     score: Score,
     verdict: Verdict | None,
     passages: Mapping[str, tuple[str, str]],
-    audit: "Audit | None" = None,
+    audit: Audit | None = None,
 ) -> FailureEvidence | None:
     """The evidence of a wrong or failed question; None where it is right or could not be judged.
 
@@ -165,7 +161,7 @@ def failure_evidence(
     )
 
 
-def _audited(audit: "Audit | None", question_id: str, passage_id: str) -> tuple[str | None, FindingProbe | None]:
+def _audited(audit: Audit | None, question_id: str, passage_id: str) -> tuple[str | None, FindingProbe | None]:
     """Reach and finding probe of a passage."""
     if audit is None:
         return None, None

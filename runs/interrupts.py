@@ -8,6 +8,7 @@ from typing import Any
 
 from .evaluation import Evaluation
 from .output import Console
+from .plain_text import count
 
 
 @contextmanager
@@ -25,9 +26,8 @@ def interruptible(evaluation: Evaluation, console: Console) -> Iterator[threadin
         evaluation.stop()
         waiting = evaluation.in_flight
         named = f" ({', '.join(waiting[:4])}{', …' if len(waiting) > 4 else ''})" if waiting else ""
-        questions = f"{len(waiting)} question{'' if len(waiting) == 1 else 's'}"
         console.err.line(
-            f"interrupted: waiting for {questions} in flight{named}; "
+            f"interrupted: waiting for {count(len(waiting), 'question')} in flight{named}; "
             "Ctrl-C again ends at once, with every finished question kept"
         )
 

@@ -35,3 +35,8 @@ def shorten(text: str, length: int) -> str:
     cut = line[: length - 1]
     words = cut.rsplit(" ", 1)[0] if " " in cut[length // 2 :] else cut
     return words.rstrip(" ,;:.-") + "…"
+
+
+def count(number: int, noun: str) -> str:
+    """A number with its noun: `1 passage`, `2,000 passages`."""
+    return f"{number:,} {noun}{'' if number == 1 else 's'}"

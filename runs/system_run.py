@@ -24,6 +24,7 @@ from .evaluation import Evaluation, Tally, describe
 from .git_commit import git_commit
 from .interrupts import interruptible
 from .output import Console
+from .plain_text import count
 from .run_folder import RUN, RunFolder
 from .run_settings import RunSettings
 
@@ -60,8 +61,8 @@ class Conditions:
 
     @property
     def lm_name(self) -> str:
-        """The answering LM as settings name it: a server's host is part of a backend's label and decides no answer."""
-        return self.backend.label if self.backend.adapter is not None else self.lm
+        """The answering LM as settings name it."""
+        return self.backend.settings_name(self.lm)
 
 
 class SystemRun:
@@ -177,11 +178,11 @@ class SystemRun:
                 if (record := records.get(one.id)) is None or (retry_failed and record.failure is not None)
             ]
             gold = asked.gold_of(todo)
-            number, threads = len(asked.questions), self.conditions.threads
+            number = len(asked.questions)
             console.note(
-                f"{self._named} · {self.conditions.backend.label} · {len(asked.index):,} passages · {number:,} "
-                f"question{'' if number == 1 else 's'}, {number - len(todo)} of them done · {threads} "
-                f"thread{'' if threads == 1 else 's'} · seed {self.conditions.seed} · {folder.path}"
+                f"{self._named} · {self.conditions.backend.label} · {count(len(asked.index), 'passage')} · "
+                f"{count(number, 'question')}, {number - len(todo)} of them done · "
+                f"{count(self.conditions.threads, 'thread')} · seed {self.conditions.seed} · {folder.path}"
             )
             if not todo:
                 return False

@@ -91,8 +91,7 @@ def _counts(scored: "ScoredRun") -> dict[str, Any]:
 def _audited(audit: "Audit", scored: "ScoredRun", found: "Sequence[FailureEvidence]") -> dict[str, Any]:
     """What the audit makes of the missing gold passages of wrong answers; those of failed questions are left out."""
     from ...metrics.reachability import REACHES
-    from ..audit_file import ONE_SIDED
-    from ..failure_evidence import NOT_PROBED
+    from ..audit_file import NOT_PROBED, ONE_SIDED
 
     missing = Counter(
         passage.reach for evidence in found if evidence.category != "Not scored" for passage in evidence.not_retrieved

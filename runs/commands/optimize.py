@@ -160,7 +160,7 @@ def _optimize(
             args.system, training.index, k=args.k, max_loops=args.max_loops, context_window=backend.context_window
         )
 
-    label = backend.label if backend.adapter is not None else args.lm
+    label = backend.settings_name(args.lm)
     threads = args.threads or (1 if backend.adapter is not None else THREADS)
     plan = Plan(args.optimizer, args.budget, args.seed, threads, args.demos)
     metric = FeedbackMetric(get_encoder(training.index.encoder_name).encode_query)
@@ -173,11 +173,9 @@ def _optimize(
         "k": args.k,
         "max_loops": args.max_loops,
         "lm": label,
-        "reflection_lm": label
-        if reflection is None
-        else (reflection.label if reflection.adapter is not None else args.reflection_lm),
+        "reflection_lm": label if reflection is None else reflection.settings_name(args.reflection_lm),
         "temperature": args.temperature,
-        "max_tokens": getattr(args, "max_tokens", None),
+        "max_tokens": args.max_tokens,
         "context_window": backend.context_window,
         "data_digest": training.digest,
         "benchmark": training.benchmark.kind,

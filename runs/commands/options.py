@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, NoReturn
 
 from ...errors import UsageError, UserError
+from ..plain_text import count as count
 
 if TYPE_CHECKING:
     from ..backends import Backend
@@ -51,11 +52,6 @@ def number(minimum: float, *, above: bool = False) -> Any:
         return value
 
     return read
-
-
-def count(number: int, noun: str) -> str:
-    """A number with its noun: `1 passage`, `2,000 passages`."""
-    return f"{number:,} {noun}{'' if number == 1 else 's'}"
 
 
 class _KeyOnCommandLine(argparse.Action):

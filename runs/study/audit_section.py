@@ -6,16 +6,12 @@ Read from `audit.json` in a pair's folder, which is what `executionrag reachabil
 from collections.abc import Sequence
 
 from ...errors import UserError
-from ...metrics.failure_category import unretrieved_gold
 from ...metrics.reachability import REACHES
-from ..audit_file import ONE_SIDED, Audit, load_audit
+from ..audit_file import NOT_PROBED, ONE_SIDED, load_audit
 from ..report.page import Section
-from ..report.summaries import RunSummary
 from ..report.table import Cell, Table
 from .plan import AUDIT
 from .runs import PairRuns
-
-_NOT_PROBED = "not probed"
 
 
 def audit_section(pairs: Sequence[PairRuns]) -> Section | None:
@@ -35,11 +31,11 @@ def _table(one: PairRuns) -> Table | None:
     except UserError as error:
         told = (f"Left out: {error}. Remove {AUDIT} and audit again with --audit.",)
         return Table(one.pair.name, ("", "missing"), ((Cell("gold passages"), Cell("not audited")),), told)
-    rows = []
-    for kind in (*REACHES, _NOT_PROBED):
-        counts = [_missing(run, audit) for run in one.runs]
-        cells = (Cell(f"{found.count(kind):,}", (f"of {len(found):,} missing",)) for found in counts)
-        rows.append((Cell(kind), *cells))
+    counts = [audit.missing(zip(run.run.records, run.run.scores, strict=True)) for run in one.runs]
+    rows = [
+        (Cell(kind), *(Cell(f"{found[kind]:,}", (f"of {sum(found.values()):,} missing",)) for found in counts))
+        for kind in (*REACHES, NOT_PROBED)
+    ]
     peers = ", ".join(peer.partition(" (")[0] for peer in audit.peers) or "none"
     note = (
         f"Gold passages that a wrong answer's search did not retrieve, by what retrieves them at k = {audit.k} with "
@@ -48,13 +44,3 @@ def _table(one: PairRuns) -> Table | None:
         f"too. {ONE_SIDED}"
     )
     return Table(one.pair.name, ("", *(run.name for run in one.runs)), tuple(rows), (note,))
-
-
-def _missing(run: RunSummary, audit: Audit) -> list[str]:
-    """What becomes of each missing passage of a wrong answer."""
-    return [
-        audit.reach(record.id, passage) or _NOT_PROBED
-        for record, score in zip(run.run.records, run.run.scores, strict=True)
-        if score.right is False and not score.failed
-        for passage in unretrieved_gold(record)
-    ]
