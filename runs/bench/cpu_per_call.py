@@ -16,6 +16,7 @@ from ...signatures.update_register import UpdateRegister
 from ...signatures.write_query import WriteQuery
 from .measured import Measured
 from .reader import read_prompt
+from .setting import Setting
 from .workload import Workload, workload
 
 BOUND_MS = 5.0
@@ -31,10 +32,11 @@ _SIGNATURES: dict[str, type[dspy.Signature]] = {
 }
 
 
-def measure(count: int = 1_000) -> list[Measured]:
+def measure(setting: Setting, count: int = 1_000) -> list[Measured]:
     """Answer `count` questions, then put some of the same prompts to bare predictors.
 
     Args:
+        setting: Where and how far.
         count: Questions.
     """
     with workload(count) as run:

@@ -1,4 +1,4 @@
-"""What a benchmark measured, with its bound, and the one table that shows it."""
+"""What a benchmark measured, with its spread and its target, and the one table that shows it."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -11,29 +11,62 @@ class Measured:
     """One figure.
 
     Attributes:
-        name: What was measured.
-        value: The figure.
-        unit: Its unit; blank for a ratio.
+        name: What was measured; the same words in each run, for runs are set beside one another by it.
+        value: The figure: a median where there are several rounds.
+        unit: Its unit; "x" for a ratio to a reference of the same run; blank for a count.
         bound: What it has to stay under; None where it is only told.
+        floor: What it has to reach; None where it is only told.
+        spread: Lowest and highest quartile of its rounds; None where it was measured once.
+        note: What it was measured against, or under which circumstances.
     """
 
     name: str
     value: float
     unit: str = ""
     bound: float | None = None
+    floor: float | None = None
+    spread: tuple[float, float] | None = None
+    note: str = ""
 
     @property
     def broken(self) -> bool:
-        """Whether the bound is not kept; a figure that is no number keeps none."""
-        return self.bound is not None and not self.value < self.bound
+        """Whether the target is missed; a figure that is no number reaches none."""
+        over = self.bound is not None and not self.value < self.bound
+        under = self.floor is not None and not self.value >= self.floor
+        return over or under
+
+    @property
+    def figure(self) -> str:
+        """The value with its unit."""
+        return f"{_number(self.value)} {self.unit}".rstrip()
+
+    @property
+    def between(self) -> str:
+        """The spread; blank where there is none."""
+        return "" if self.spread is None else f"{_number(self.spread[0])} to {_number(self.spread[1])}"
+
+    @property
+    def target(self) -> str:
+        """What it has to keep, and whether it does; blank where it is only told."""
+        wanted = [f"under {self.bound:g}"] if self.bound is not None else []
+        wanted += [f"at least {self.floor:g}"] if self.floor is not None else []
+        return f"{' and '.join(wanted)}: {'MISSED' if self.broken else 'ok'}" if wanted else ""
 
 
 def show_table(screen: Screen, rows: Sequence[Measured]) -> None:
-    """Print figures under one another, each beside its bound."""
-    widest = max((len(row.name) for row in rows), default=0)
+    """Print figures under one another, each beside its spread and target."""
+    names = max((len(row.name) for row in rows), default=0)
+    values = max((len(_number(row.value)) for row in rows), default=0)
+    units = max((len(row.unit) for row in rows), default=0)
+    spreads = max((len(row.between) for row in rows), default=0)
     lines = []
     for row in rows:
-        bound = "" if row.bound is None else f"< {row.bound:g}: {'BROKEN' if row.broken else 'ok'}"
-        value = f"{row.value:,}" if isinstance(row.value, int) else f"{row.value:,.2f}"
-        lines.append(f"  {row.name:<{widest}}  {value:>9} {row.unit:<4} {bound}".rstrip())
+        figure = f"{_number(row.value):>{values}} {row.unit:<{units}}"
+        lines.append(f"  {row.name:<{names}}  {figure}  {row.between:<{spreads}}  {row.target}".rstrip())
     screen.block("\n".join(lines))
+
+
+def _number(value: float) -> str:
+    if isinstance(value, int):
+        return f"{value:,}"
+    return f"{value:,.2f}" if abs(value) >= 1 or value == 0 else f"{value:.3g}"

@@ -10,6 +10,7 @@ import tracemalloc
 
 from ...metrics.record import QuestionRecord
 from .measured import Measured
+from .setting import Setting
 from .workload import workload
 
 BOUND_KB = 5.0
@@ -17,10 +18,11 @@ _THREADS = 2
 _EVERY = 50
 
 
-def measure(count: int = 1_000) -> list[Measured]:
+def measure(setting: Setting, count: int = 1_000) -> list[Measured]:
     """Answer `count` questions and weigh.
 
     Args:
+        setting: Where and how far.
         count: Questions; the first fifth warms up.
     """
     held: list[tuple[float, float]] = []
@@ -43,7 +45,7 @@ def measure(count: int = 1_000) -> list[Measured]:
         tracemalloc.stop()
     return [
         Measured("questions finished", rows),
-        Measured(f"memory a finished question, {int(held[0][0])} to {int(held[-1][0])}", slope(held), "KB", BOUND_KB),
+        Measured("memory a finished question", slope(held), "KB", BOUND_KB),
     ]
 
 

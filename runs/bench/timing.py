@@ -1,0 +1,55 @@
+"""Timing beside a reference: the two take turns, so that whatever slows the machine slows both.
+
+Figures are medians of rounds with their quartiles. A ratio is taken round by round, of neighbours in time.
+"""
+
+import statistics
+from collections.abc import Callable, Sequence
+from time import perf_counter
+from typing import Any
+
+from .measured import Measured
+
+
+def seconds(action: Callable[[], Any]) -> float:
+    """Wall time of an action, in seconds."""
+    began = perf_counter()
+    action()
+    return perf_counter() - began
+
+
+def taking_turns(ours: Callable[[], Any], reference: Callable[[], Any], rounds: int) -> tuple[list[float], list[float]]:
+    """Time two actions in turn, one warm-up each, in seconds.
+
+    Returns:
+        The times of each, round by round.
+    """
+    ours()
+    reference()
+    pairs = [(seconds(ours), seconds(reference)) for _ in range(rounds)]
+    return [one for one, _ in pairs], [other for _, other in pairs]
+
+
+def quartiles(values: Sequence[float]) -> tuple[float, float]:
+    """Lower and upper quartile; both the value itself where there is one."""
+    if len(values) < 2:
+        return values[0], values[0]
+    low, _, high = statistics.quantiles(values, n=4, method="inclusive")
+    return low, high
+
+
+def timed(
+    name: str, values: Sequence[float], *, unit: str = "ms", bound: float | None = None, note: str = ""
+) -> Measured:
+    """A figure of several rounds in seconds, told in s, ms or µs."""
+    factor = {"s": 1.0, "ms": 1e3, "µs": 1e6}[unit]
+    scaled = [value * factor for value in values]
+    return Measured(name, statistics.median(scaled), unit, bound, None, quartiles(scaled), note)
+
+
+def times_faster(
+    name: str, ours: Sequence[float], reference: Sequence[float], *, floor: float | None = None, note: str = ""
+) -> Measured:
+    """How many times as long the reference takes, round by round."""
+    ratios = [other / one for one, other in zip(ours, reference, strict=True)]
+    return Measured(name, statistics.median(ratios), "x", None, floor, quartiles(ratios), note)
