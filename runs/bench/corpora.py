@@ -2,7 +2,8 @@
 
 The smallest size is one real corpus; up to about 15,000 the passages and their vectors are real. Beyond, a passage
 joins sentences of two real ones under a made-up name, so that the vocabulary grows with the corpus, and its vector is a
-real one with small noise. Everything is drawn with a fixed seed. The big indexes are assembled once and kept in the cache.
+real one with small noise. Everything is drawn with a fixed seed. The big
+indexes are assembled once and kept in the cache.
 """
 
 import random

@@ -61,8 +61,8 @@ def render(page: Path, benches: Mapping[str, ModuleType]) -> None:
     parts = [
         "# Benchmarks",
         "Made by `make bench DATA=…` (`make bench-large DATA=…` for a million passages); no figure is typed by hand. "
-        "Each stands beside a reference of the same run, and ratios (x) are to that reference. Figures of several rounds "
-        "are medians, their quartiles in the column “spread”. “Before” is the same benchmark on an older commit.",
+        "Each stands beside a reference of the same run, and ratios (x) are to that reference. Figures of several "
+        "rounds are medians, their quartiles in the column “spread”. “Before” is the same benchmark on an older commit.",
     ]
     for name, bench in benches.items():
         now, before = load(folder, name), load(folder / BEFORE, name)
