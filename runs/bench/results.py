@@ -62,7 +62,7 @@ def render(page: Path, benches: Mapping[str, ModuleType]) -> None:
         "# Benchmarks",
         "Made by `make bench DATA=…` (`make bench-large DATA=…` for a million passages); no figure is typed by hand. "
         "Each stands beside a reference of the same run, and ratios (x) are to that reference. Figures of several "
-        "rounds are medians, their quartiles in the column “spread”. “Before” is the same benchmark on an older commit.",
+        "rounds are medians, their quartiles in the column “spread”. “Before” is the same on an older commit.",
     ]
     for name, bench in benches.items():
         now, before = load(folder, name), load(folder / BEFORE, name)
