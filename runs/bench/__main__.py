@@ -19,6 +19,7 @@ from .setting import Setting, Skipped
 # A benchmark is a file here, with `measure(setting)`, and a name in this list.
 BENCHES = (
     "cpu_per_call",
+    "keyword_search",
     "memory_per_question",
 )
 
