@@ -13,7 +13,7 @@ from .passage_backend import Backend, DType
 MANIFEST = "manifest.json"
 FORMAT = "executionrag-index"
 #: Raised whenever an older reader would misread the folder, or tokens and ranking change.
-VERSION = 1
+VERSION = 2
 
 Granularity = Literal["passage", "sentence"]
 
@@ -86,7 +86,10 @@ def read_manifest(folder: Path, *, any_version: bool = False) -> Manifest:
         raise UserError(f"{folder}: not an index ({MANIFEST} is of something else); give the folder that indexing made")
     version = content.pop("version", None)
     if version != VERSION and not any_version:
-        raise UserError(f"{folder}: index format {version!r}, but this version reads {VERSION}; build it again")
+        raise UserError(
+            f"{folder}: index format {version!r}, but this version reads {VERSION}; run the command that made it again "
+            "with --rebuild"
+        )
     said = content.pop("digest", None)
     names = {field.name for field in dataclasses.fields(Manifest)}
     try:
