@@ -21,6 +21,7 @@ BENCHES = (
     "cpu_per_call",
     "keyword_search",
     "memory_per_question",
+    "prompts",
 )
 
 
