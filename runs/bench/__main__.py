@@ -19,6 +19,8 @@ from .setting import Setting, Skipped
 # A benchmark is a file here, with `measure(setting)`, and a name in this list.
 BENCHES = (
     "cpu_per_call",
+    "dense_search",
+    "indexing",
     "keyword_search",
     "memory_per_question",
     "prompts",
