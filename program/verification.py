@@ -12,7 +12,7 @@ What an LM may decide is bounded by rules. Withholding needs a requirement that 
 stand in a passage that was shown, or be yes or no; reopening needs a resolved item and what is missing of it. What the
 rules refuse is recorded, and the draft is kept. A reply that cannot be read, or a prompt that does not fit even with
 half of the passages, keeps the draft, or the register closed. Where the register holds no requirement there is nothing
-to read, and the verifier is not asked.
+to read, and where none is resolved nothing could be reopened: the verifier is then not asked.
 """
 
 import re
@@ -82,6 +82,8 @@ def reopened(loop: "RegisterLoop") -> Generator[Any, Any, bool]:
     Raises:
         LMFailure: the provider failed past its retries.
     """
+    if all(item.status != "resolved" for item in loop.register.items):
+        return False
     outputs = yield from _read(loop)
     if outputs is None:
         return False

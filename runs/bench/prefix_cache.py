@@ -31,6 +31,7 @@ def shared_with_earlier(prompts: Sequence[str]) -> list[int]:
         # Of all texts, those beside it in the sorted list share most with it.
         place = bisect_left(earlier, prompt)
         beside = earlier[max(0, place - 1) : place + 1]
-        shared.append(max((count_tokens(shared_prefix(prompt, other)) for other in beside), default=0))
+        longest = max((shared_prefix(prompt, other) for other in beside), key=len, default="")
+        shared.append(count_tokens(longest))
         insort(earlier, prompt)
     return shared
