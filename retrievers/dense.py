@@ -76,6 +76,20 @@ class DenseSearch:
         """Length of a vector."""
         return int(self._vectors.shape[1] if self._graph is None else self._graph.d)
 
+    def stored_vectors(self) -> "np.ndarray":
+        """All vectors in the order of their rows, float32 of shape (rows, dimension): mapped from disk, not to write to."""
+        if self._graph is None:
+            mapped: np.ndarray = self._vectors
+            return mapped
+        import faiss
+        import numpy as np
+
+        storage = faiss.downcast_index(self._graph.storage)
+        flat = faiss.rev_swig_ptr(storage.get_xb(), len(self) * self.dimension)
+        stored = np.asarray(_Held(flat.reshape(len(self), self.dimension), self._graph))
+        stored.flags.writeable = False
+        return stored
+
     def search(
         self, query: "np.ndarray", k: int, group: Callable[["np.ndarray"], "np.ndarray"] | None = None
     ) -> list[tuple[int, float]]:
@@ -131,6 +145,14 @@ class DenseSearch:
         # faiss fills up with row -1 and an absurd score; a query that is not finite gives nothing else.
         real = rows[0] >= 0
         return rows[0][real], scores[0][real]
+
+
+class _Held:
+    """An array over memory of another object, which is kept as long as the array is."""
+
+    def __init__(self, array: "np.ndarray", owner: object) -> None:
+        self.__array_interface__ = array.__array_interface__
+        self._owner = owner
 
 
 def _prefix(

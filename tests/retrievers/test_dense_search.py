@@ -1,3 +1,5 @@
+import gc
+
 import numpy as np
 import pytest
 
@@ -67,6 +69,16 @@ def test_the_graph_is_the_same_each_time_it_is_built(tmp_path, monkeypatch, rand
         (tmp_path / name).mkdir()
         dense.build(random_vectors, tmp_path / name)
     assert (tmp_path / "one" / dense.GRAPH).read_bytes() == (tmp_path / "two" / dense.GRAPH).read_bytes()
+
+
+@pytest.mark.parametrize("limit", [10, 10_000])
+def test_the_vectors_come_back_as_they_were_given_and_outlive_the_search(tmp_path, monkeypatch, random_vectors, limit):
+    monkeypatch.setattr(dense, "FLAT_LIMIT", limit)
+    dense.build(random_vectors, tmp_path)
+    stored = dense.DenseSearch(tmp_path).stored_vectors()
+    gc.collect()
+    assert np.array_equal(stored, random_vectors)
+    assert not stored.flags.writeable
 
 
 def test_grouped_search_covers_as_many_groups_as_asked(tmp_path):
