@@ -8,6 +8,8 @@ that a provider's chat template adds.
 
 - *Register text* is the lines that list requirements, over all prompts that show them: with deltas as the program
   shows them, beside the same trajectories with the whole register shown each loop.
+- *Instructions* (the system message) and *passages* are told as shares of a step's prompt tokens; *shown before* are
+  the passages that an earlier prompt of the same question showed too: LM calls remember nothing.
 - *Stable prefix* is how much of a prompt begins like another one, mean over the calls that have that other one: the
   prompt before it of the same step and question, or the call before it whatever its step. (DSPy writes a step's
   instructions first, so prompts of different steps part early.)
@@ -19,7 +21,9 @@ that a provider's chat template adds.
 """
 
 import itertools
+import re
 import tempfile
+from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -44,16 +48,27 @@ from .workload import SYSTEM, ReaderEngine
 
 REPLAY = f"{SYSTEM}-full-replay"
 STEPS = ("initialize", "select", "write_query", "update", "answer", "force_answer")
+_PASSAGE = re.compile(r"(?ms)^\[P\d+\] .*?(?=\n\n\[P\d+\] |\Z)")
 _STUDY = Path(__file__).resolve().parents[2] / "docs" / "study"
 
 
 @dataclass(frozen=True)
 class Prompt:
-    """One call: the step that was asked for, the prompt's text and its tokens."""
+    """One call.
+
+    Attributes:
+        step: What was asked for.
+        text: The whole prompt.
+        tokens: Of the prompt.
+        instructions: Tokens of its system message.
+        passages: The passages that it shows, each as it is shown.
+    """
 
     step: str
     text: str
     tokens: int
+    instructions: int = 0
+    passages: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -105,8 +120,14 @@ def _ask(
     lm = dspy.LM("scripted/reader", engine=engine, cache=False, num_retries=0)
     with dspy.context(lm=lm, adapter=dspy.ChatAdapter()):
         prediction = system(question=question)
-    texts = [(read_prompt(*kept)[0], "\n".join(kept)) for kept in engine.kept]
-    return [Prompt(step, text, count_tokens(text)) for step, text in texts], prediction
+    return [_prompt(*kept) for kept in engine.kept], prediction
+
+
+def _prompt(instructions: str, user: str) -> Prompt:
+    step, inputs = read_prompt(instructions, user)
+    text = f"{instructions}\n{user}"
+    shown = inputs.get("passages", "") or inputs.get("new_passages", "")
+    return Prompt(step, text, count_tokens(text), count_tokens(instructions), tuple(_PASSAGE.findall(shown)))
 
 
 def _asked(
@@ -130,7 +151,7 @@ def _rows(name: str, asked: Sequence[Asked]) -> list[Measured]:
         rows += _tokens(f"{name}, {part}", ones)
     for part, ones in parts:
         rows += _register(f"{name}, {part}", ones)
-    return rows + _prefixes(name, asked)
+    return rows + _parts(name, asked) + _prefixes(name, asked)
 
 
 def _calls(part: str, asked: Sequence[Asked]) -> list[Measured]:
@@ -164,6 +185,32 @@ def _register(part: str, asked: Sequence[Asked]) -> list[Measured]:
         rows.append(Measured(f"{part}: full replay against deltas, register text", replay / delta, "x"))
     whole, with_deltas = sum(one.replay_tokens for one in asked), sum(_size(one.prompts) for one in asked)
     return [*rows, Measured(f"{part}: full replay against deltas, whole prompts", whole / with_deltas, "x")]
+
+
+def _parts(name: str, asked: Sequence[Asked]) -> list[Measured]:
+    """What prompts consist of, and which of their passages a prompt of the question showed before."""
+    size, instructions = Counter[str](), Counter[str]()
+    passages, again, again_in_update = Counter[str](), Counter[str](), Counter[str]()
+    for one in asked:
+        shown: dict[str, set[str]] = {}
+        for prompt in one.prompts:
+            size[prompt.step] += prompt.tokens
+            instructions[prompt.step] += prompt.instructions
+            for passage in prompt.passages:
+                tokens, by = count_tokens(passage), shown.setdefault(passage, set())
+                passages[prompt.step] += tokens
+                again[prompt.step] += tokens if by else 0
+                again_in_update[prompt.step] += tokens if "update" in by else 0
+                by.add(prompt.step)
+    rows = []
+    for step in (step for step in STEPS if size[step]):
+        told = [("instructions", instructions)]
+        if passages[step]:
+            told.append(("passages", passages))
+        if again[step]:
+            told += [("passages shown before", again), ("passages shown before to update", again_in_update)]
+        rows += [Measured(f"{name}, {step}: {what}", 100 * part[step] / size[step], "%") for what, part in told]
+    return rows
 
 
 def _prefixes(name: str, asked: Sequence[Asked]) -> list[Measured]:

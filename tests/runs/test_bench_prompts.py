@@ -4,7 +4,7 @@ import itertools
 from pathlib import Path
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import executionrag
@@ -30,6 +30,7 @@ def test_a_shared_prefix_is_the_longest_that_both_begin_with(one, other):
     assert shared_prefix(one, other) == begins_alike(one, other)
 
 
+@settings(deadline=None)  # the first count loads the tokenizer
 @given(st.lists(texts, max_size=12))
 def test_each_prompt_is_held_against_all_before_it(prompts):
     assert shared_with_earlier(prompts) == [
@@ -60,6 +61,22 @@ def test_the_rows_of_two_questions_counted_by_hand():
     assert told["set, all steps: stable prefix, to the call before"] == (same + 0) / 2
     assert told["set, answer: shared with any prompt before"] == 0
     assert told["set, all steps: cached by a provider"] == 0
+
+
+def test_passages_are_told_apart_by_whether_a_prompt_of_the_question_showed_them_before():
+    old, new = "[P1] a\nb c", "[P2] d\ne f"
+    first, second = count_tokens(old), count_tokens(new)
+
+    def prompt(step, *passages):
+        return Prompt(step, "", 100, 30, passages)
+
+    prompts = (prompt("initialize", old), prompt("update", old, new), prompt("answer", new, old))
+    told = {row.name: row.value for row in _rows("set", [Asked(2, prompts, 0, None), Asked(2, prompts[:1], 0, None)])}
+    assert (told["set, initialize: instructions"], told["set, initialize: passages"]) == (30, first)
+    assert "set, initialize: passages shown before" not in told
+    assert (told["set, update: passages"], told["set, update: passages shown before"]) == (first + second, first)
+    assert told["set, update: passages shown before to update"] == 0
+    assert told["set, answer: passages shown before to update"] == first + second
 
 
 @pytest.mark.skipif(not STUDY.is_dir(), reason="an installed package has no study")
