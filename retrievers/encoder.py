@@ -7,7 +7,7 @@ safe from many threads: encoding holds a lock, and the queries that wait for it 
 
 import logging
 import threading
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import Future
 from functools import cached_property
 from pathlib import Path
@@ -91,9 +91,32 @@ class Encoder:
         """
         import numpy as np
 
+        vectors = np.zeros((len(texts), 0), dtype=np.float32)
+        done = 0
+        for rows, block in self.encode_blocks(texts, backend=backend, dtype=dtype):
+            if not done:
+                vectors = np.zeros((len(texts), block.shape[1]), dtype=np.float32)
+            vectors[rows] = block
+            done += len(rows)
+            if progress is not None:
+                progress(done, len(texts))
+        return vectors
+
+    def encode_blocks(
+        self, texts: Sequence[str], *, backend: Backend = "torch", dtype: DType = "float32"
+    ) -> "Iterator[tuple[list[int], np.ndarray]]":
+        """Encode texts as passages, block by block as they are asked for, so that finished ones can be kept on disk.
+
+        Args:
+            texts: What to embed.
+            backend: The library that computes.
+            dtype: The numbers that it computes in; the vectors are float32 in each case.
+
+        Yields:
+            The rows of some of the texts, and their float32 unit vectors, of shape (rows, dimension).
+        """
         # Longest first: texts of one batch are padded alike, and a lack of memory shows at once.
         order = sorted(range(len(texts)), key=lambda row: (-len(texts[row]), row))
-        vectors = np.zeros((len(texts), 0), dtype=np.float32)
         for start in range(0, len(order), _BLOCK):
             rows = order[start : start + _BLOCK]
             with self._lock:
@@ -104,12 +127,7 @@ class Encoder:
                     convert_to_numpy=True,
                     normalize_embeddings=True,
                 )
-            if not start:
-                vectors = np.zeros((len(texts), block.shape[1]), dtype=np.float32)
-            vectors[rows] = _unit(_finite(block)) if dtype == "bfloat16" else _finite(block)
-            if progress is not None:
-                progress(start + len(rows), len(order))
-        return vectors
+            yield rows, _unit(_finite(block)) if dtype == "bfloat16" else _finite(block)
 
     def encode_query(self, text: str) -> "np.ndarray":
         """Encode one query, with the model's query prompt where it defines one.
