@@ -77,14 +77,15 @@ class DenseSearch:
         return int(self._vectors.shape[1] if self._graph is None else self._graph.d)
 
     def stored_vectors(self) -> "np.ndarray":
-        """All vectors in the order of their rows, float32 of shape (rows, dimension): mapped from disk, not to write to."""
+        """All vectors in the order of their rows, float32 of shape (rows, dimension): mapped from disk, read-only."""
+        import numpy as np
+
         if self._graph is None:
             mapped: np.ndarray = self._vectors
             return mapped
         import faiss
-        import numpy as np
 
-        storage = faiss.downcast_index(self._graph.storage)
+        storage: Any = faiss.downcast_index(self._graph.storage)
         flat = faiss.rev_swig_ptr(storage.get_xb(), len(self) * self.dimension)
         stored = np.asarray(_Held(flat.reshape(len(self), self.dimension), self._graph))
         stored.flags.writeable = False
