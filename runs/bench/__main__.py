@@ -20,6 +20,7 @@ from .setting import Setting, Skipped
 BENCHES = (
     "cpu_per_call",
     "dense_search",
+    "encoding",
     "indexing",
     "keyword_search",
     "memory_per_question",
