@@ -1,4 +1,7 @@
-"""Keyword search: BM25 over an inverted index (bm25s, numpy backend), memory-mapped.
+"""Keyword search: BM25 over an inverted index, memory-mapped.
+
+bm25s builds the index and its arrays lie in its format. They are searched with numpy alone, in the same order of
+summation: importing bm25s costs time, and its vocabulary is a JSON dictionary that would be held in memory.
 
 Only passages that share a token with the query are hits. A query without known tokens has none.
 """
@@ -9,12 +12,15 @@ from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
+from . import vocabulary as vocabulary_files
 from .files import write_bytes
-from .ranking import rank
+from .ranking import DECIMALS, rank
 from .tokens import tokens
+from .vocabulary import Vocabulary
 
 FOLDER = "keyword"
 _EMPTY = "empty.json"
+_PARAMETERS = "params.index.json"
 
 # It logs each step at debug level, and sets its own level to let that through.
 logging.getLogger("bm25s").addHandler(logging.NullHandler())
@@ -37,7 +43,9 @@ def build(texts: Iterable[str], folder: Path) -> None:
         write_bytes(place / _EMPTY, json.dumps({"passages": len(rows)}).encode())
         return
     search = _library().BM25(backend="numpy")
-    search.index((rows, vocabulary), show_progress=False)
+    search.index((rows, vocabulary), create_empty_token=False, show_progress=False)
+    vocabulary_files.write(vocabulary, place)
+    search.vocab_dict = {}  # ours is memory-mapped
     search.save(place, allow_pickle=False)
 
 
@@ -50,24 +58,44 @@ class KeywordSearch:
         Raises:
             ValueError, OSError, KeyError, TypeError: The files cannot be read as what they should be.
         """
+        import numpy as np
+
         place = folder / FOLDER
-        self._search: Any = None
+        self._passages = passages
+        self._vocabulary: Vocabulary | None = None
         if (place / _EMPTY).exists():
             return
-        self._search = _library().BM25.load(place, mmap=True, allow_pickle=False, show_progress=False)
-        if int(self._search.scores["num_docs"]) != passages:
-            raise ValueError(f"indexes {self._search.scores['num_docs']} passages instead of {passages}")
+        # Plain views: each slice of a memmap object costs more than the search of a small index.
+        self._data, self._rows, self._starts = (
+            np.load(place / f"{name}.csc.index.npy", mmap_mode="r", allow_pickle=False).view(np.ndarray)
+            for name in ("data", "indices", "indptr")
+        )
+        indexed = int(json.loads((place / _PARAMETERS).read_bytes().decode())["num_docs"])
+        if indexed != passages:
+            raise ValueError(f"indexes {indexed} passages instead of {passages}")
+        self._vocabulary = Vocabulary(place)
+        postings = int(self._starts[-1])
+        if len(self._starts) != len(self._vocabulary) + 1 or not len(self._data) == len(self._rows) == postings:
+            raise ValueError("tokens and postings do not belong together")
 
     def search(self, query: str, k: int) -> list[tuple[int, float]]:
         """The best `k` rows that share a token with the query, as (row, rounded score), ties by row."""
         import numpy as np
 
-        if self._search is None or k < 1:
+        if self._vocabulary is None or k < 1:
             return []
-        vocabulary = self._search.vocab_dict
-        known = [vocabulary[token] for token in dict.fromkeys(tokens(query)) if token in vocabulary]
+        found = (self._vocabulary.get(token) for token in dict.fromkeys(tokens(query)))
+        known = [token for token in found if token is not None]
         if not known:
             return []
-        scores = self._search.get_scores_from_ids(known)
-        rows = np.flatnonzero(scores > 0)
-        return rank(rows, scores[rows], k)
+        scores = np.zeros(self._passages, dtype=np.float32)
+        for token in known:
+            start, end = self._starts[token], self._starts[token + 1]
+            np.add.at(scores, self._rows[start:end], self._data[start:end])
+        rows = np.flatnonzero(scores)
+        hits = scores[rows]
+        if k < len(hits):
+            # Rounding, which is slow, only for what can tie with the k-th best once rounded.
+            kept = hits >= float(np.partition(hits, len(hits) - k)[len(hits) - k]) - 2 * 10**-DECIMALS
+            rows, hits = rows[kept], hits[kept]
+        return rank(rows, hits, k)

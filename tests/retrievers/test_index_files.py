@@ -9,7 +9,7 @@ import sys
 import pytest
 
 from executionrag.errors import UserError
-from executionrag.retrievers import index as index_module
+from executionrag.retrievers import building
 from executionrag.retrievers.corpus import passages_from_rows
 from executionrag.retrievers.index import Index
 
@@ -32,7 +32,8 @@ FILES = [
     "documents.npy",
     "vectors.npy",
     "keyword/data.csc.index.npy",
-    "keyword/vocab.index.json",
+    "keyword/tokens.npy",
+    "keyword/token_ids.npy",
     "manifest.json",
 ]
 
@@ -134,7 +135,7 @@ def test_nothing_half_written_is_left_whatever_stops_the_build(tmp_path, stop):
 
     with pytest.raises(stop):
         Index.build(TINY, tmp_path / "i", progress=interrupted)
-    assert leftovers(tmp_path) == []
+    assert leftovers(tmp_path) == ["i.embedded"]
     old = Index.build(TINY, tmp_path / "i")
     with pytest.raises(stop):
         Index.build(TINY[:1], tmp_path / "i", overwrite=True, progress=interrupted)
@@ -150,12 +151,13 @@ def test_a_full_disk_is_one_line_and_leaves_nothing(tmp_path, limit):
 import resource, numpy
 from pathlib import Path
 from executionrag.errors import UserError
-from executionrag.retrievers import index
+from executionrag.retrievers import building, index
 from executionrag.retrievers.passage import Passage
 class Encoder:
     digest = "d"
-    def encode_passages(self, texts, progress, **_): return numpy.ones((len(texts), 384), dtype="float32")
-index.get_encoder = lambda name: Encoder()
+    folder = Path("none")
+    def encode_blocks(self, texts, **_): yield list(range(len(texts))), numpy.ones((len(texts), 384), dtype="float32")
+building.get_encoder = lambda name: Encoder()
 resource.setrlimit(resource.RLIMIT_FSIZE, ({limit}, {limit}))
 passages = [Passage(str(n), "", f"word{{n}} and thing{{n}}", str(n), 0) for n in range(400 if {limit} > 100 else 9)]
 try:
@@ -185,6 +187,6 @@ def test_a_place_that_cannot_be_written_is_a_user_error(tmp_path):
     ],
 )
 def test_a_corpus_that_cannot_be_indexed_is_refused_before_the_encoder_is_asked(tmp_path, monkeypatch, passages, said):
-    monkeypatch.setattr(index_module, "get_encoder", lambda *_: pytest.fail("asked for the encoder"))
+    monkeypatch.setattr(building, "get_encoder", lambda *_: pytest.fail("asked for the encoder"))
     with pytest.raises(UserError, match=said):
         Index.build(passages, tmp_path / "i")
