@@ -92,7 +92,7 @@ class KeywordSearch:
         for token in known:
             start, end = self._starts[token], self._starts[token + 1]
             np.add.at(scores, self._rows[start:end], self._data[start:end])
-        rows = np.flatnonzero(scores)
+        rows = np.flatnonzero(scores > 0)  # of truth values: numpy finds those faster
         hits = scores[rows]
         if k < len(hits):
             # Rounding, which is slow, only for what can tie with the k-th best once rounded.
