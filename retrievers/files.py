@@ -9,7 +9,7 @@ import errno
 import hashlib
 import os
 import shutil
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -39,6 +39,21 @@ def write_array(file: Path, array: "np.ndarray") -> None:
         out.write(array.reshape(-1).view(np.uint8).data)
 
 
+def write_rows(file: Path, shape: tuple[int, int], slabs: "Iterable[np.ndarray]") -> None:
+    """Write a `.npy` file of float32 by parts, each some of its rows, so that it is never held whole."""
+    import numpy as np
+
+    header = {"descr": "<f4", "fortran_order": False, "shape": shape}
+    with file.open("wb") as out:
+        np.lib.format.write_array_header_1_0(out, header)
+        for slab in slabs:
+            out.write(np.ascontiguousarray(slab, dtype="<f4").reshape(-1).view(np.uint8).data)
+
+
+class DiskFull(UserError):
+    """There is no room for what is to be written."""
+
+
 @contextlib.contextmanager
 def replacing(out: Path) -> Iterator[Path]:
     """Give an empty temporary folder that becomes `out` when the block ends, and vanishes when it fails.
@@ -47,7 +62,8 @@ def replacing(out: Path) -> Iterator[Path]:
     folders that killed processes left for the same place are removed.
 
     Raises:
-        UserError: The disk is full, or a file cannot be written.
+        DiskFull: The disk is full.
+        UserError: A file cannot be written.
     """
     temporary = temporary_beside(out, "tmp")
     try:
@@ -62,7 +78,7 @@ def replacing(out: Path) -> Iterator[Path]:
     except OSError as error:
         # numpy reports a short write without an error number.
         if error.errno in _FULL or "requested and" in str(error) or str(error).startswith("writing "):
-            raise UserError(f"{out}: no room to write the index (disk full?); free some space and run again") from error
+            raise DiskFull(f"{out}: no room to write the index (disk full?); free some space and run again") from error
         raise UserError(f"{out}: the index cannot be written ({error.strerror or error}); check the path") from error
     finally:
         shutil.rmtree(temporary, ignore_errors=True)
@@ -99,7 +115,7 @@ def check(folder: Path, files: dict[str, dict[str, Any]], *, everything: bool) -
 
 def damaged(file: Path, reason: str) -> UserError:
     """The error for an index file that is not as it was written."""
-    return UserError(f"{file}: the index is damaged ({reason}); build it again")
+    return UserError(f"{file}: the index is damaged ({reason}); build it again (executionrag index … --rebuild)")
 
 
 def sha256_of(file: Path) -> str:

@@ -14,14 +14,14 @@ from typing import TYPE_CHECKING, Any
 
 from ..errors import UserError
 from . import dense, graph_store, keyword, sentence_store, store
+from .building import DenseKind, build_index
 from .encoder import Encoder, get_encoder
 from .encoder_files import DEFAULT_ENCODER
-from .files import check, damaged, describe, replacing, sha256_of, write_bytes
+from .files import check, damaged
 from .graph import EntityGraph
 from .manifest import MANIFEST, Granularity, Manifest, read_manifest
-from .passage import Passage, titled
-from .passage_backend import Backend, DType, require_possible
-from .text import replace_surrogates
+from .passage import Passage
+from .passage_backend import Backend, DType
 
 if TYPE_CHECKING:
     import numpy as np
@@ -83,6 +83,8 @@ class Index:
         granularity: Granularity = "passage",
         progress: Callable[[int, int], None] | None = None,
         overwrite: bool = False,
+        update: bool = False,
+        dense_kind: DenseKind = "auto",
         backend: Backend = "torch",
         dtype: DType = "float32",
     ) -> "Index":
@@ -97,43 +99,26 @@ class Index:
             granularity: What is embedded: whole passages, or their sentences (searches then give snippets).
             progress: Called with (done, total) of the texts embedded.
             overwrite: Replace an index that stands at `out`. Nothing but an index is ever replaced.
+            update: Embed only what an index that stands at `out` does not hold; the result equals a new one.
+            dense_kind: How vectors are searched: flat (exactly), hnsw (by a graph), or auto (a graph above
+                `dense.FLAT_LIMIT`).
 
         Raises:
-            UserError: The corpus, the place or the encoder cannot be used, or the disk is full. Nothing is left behind.
+            UserError: The corpus, the place or the encoder cannot be used, or the disk is full. Nothing half written
+                is left; finished embeddings are, in `OUT.embedded`, which the same call takes up.
         """
-        out = Path(out)
-        if out.is_symlink():
-            out = out.resolve()
-        _require_free(out, overwrite)
-        require_possible(backend, dtype)
-        ordered = _checked(passages)
-        model = get_encoder(encoder)
-        with replacing(out.absolute()) as folder:
-            store.write(ordered, folder)
-            keyword.build((passage.embedding_text for passage in ordered), folder)
-            if granularity == "sentence":
-                spans = sentence_store.write(ordered, folder)
-                texts: Sequence[str] = [
-                    titled(ordered[row].title, ordered[row].text[start:end]) for row, start, end in spans
-                ]
-            else:
-                texts = [passage.embedding_text for passage in ordered]
-            vectors = model.encode_passages(texts, progress, backend=backend, dtype=dtype)
-            dense.build(vectors, folder)
-            local = Path(encoder).expanduser()
-            manifest = Manifest(
-                corpus_digest=sha256_of(folder / store.PASSAGES),
-                encoder=str(local.resolve()) if local.is_dir() else encoder,
-                encoder_digest=model.digest,
-                granularity=granularity,
-                passages=len(ordered),
-                vectors=len(vectors),
-                dimension=vectors.shape[1],
-                files=describe(folder),
-                backend=backend,
-                dtype=dtype,
-            )
-            write_bytes(folder / MANIFEST, manifest.to_json().encode())
+        build_index(
+            passages,
+            out,
+            encoder=encoder,
+            granularity=granularity,
+            progress=progress,
+            overwrite=overwrite,
+            update=update,
+            backend=backend,
+            dtype=dtype,
+            dense_kind=dense_kind,
+        )
         return cls.load(out)
 
     @classmethod
@@ -290,40 +275,3 @@ class Index:
 
     def __repr__(self) -> str:
         return f"Index({str(self.path)!r}, {len(self)} passages, {self.encoder_name}, {self.granularity})"
-
-
-def _require_free(out: Path, overwrite: bool) -> None:
-    if not out.exists() and not out.is_symlink():
-        return
-    if not out.is_dir():
-        raise UserError(f"{out}: exists and is no folder; give another place for the index")
-    if not any(out.iterdir()):
-        return
-    if not (out / MANIFEST).is_file():
-        raise UserError(f"{out}: exists and is no index; it is left alone, give another place for the index")
-    if not overwrite:
-        raise UserError(f"{out}: an index stands there already; overwrite it explicitly, or give another place")
-    read_manifest(out, any_version=True)
-
-
-def _checked(passages: Iterable[Passage]) -> list[Passage]:
-    """Passages in the order of their ids, clean and found usable."""
-    ordered = sorted((_clean(passage) for passage in passages), key=lambda passage: passage.id)
-    if not ordered:
-        raise UserError("the corpus is empty; give at least one passage")
-    for place, passage in enumerate(ordered):
-        if not passage.id.strip():
-            raise UserError("a passage has a blank id; give each passage its own")
-        if not passage.text.strip():
-            raise UserError(f"passage {passage.id!r} has no text; every passage needs one")
-        if place and ordered[place - 1].id == passage.id:
-            raise UserError(f"passage id {passage.id!r} is used more than once; make ids unique")
-    return ordered
-
-
-def _clean(passage: Passage) -> Passage:
-    fields = (passage.id, passage.title, passage.text, passage.document)
-    clean = [replace_surrogates(field) for field in fields]
-    if not any(count for _, count in clean):
-        return passage
-    return Passage(clean[0][0], clean[1][0], clean[2][0], clean[3][0], passage.position)

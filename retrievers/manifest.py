@@ -3,18 +3,23 @@
 import dataclasses
 import hashlib
 import json
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, Literal, get_args
 
 from ..errors import UserError
 from .files import damaged
-from .passage_backend import Backend, DType
+from .passage_backend import DType
 
 MANIFEST = "manifest.json"
 FORMAT = "executionrag-index"
 #: Raised whenever an older reader would misread the folder, or tokens and ranking change.
 VERSION = 2
+#: The versions whose passages, sentences and vectors are stored as in this one, so that an update may keep them.
+KEPT_VERSIONS = (1, VERSION)
 
+#: The library that computed the vectors; "mixed" where an update or a resumed build went on with the other one.
+ComputedBy = Literal["torch", "onnx", "mixed"]
 Granularity = Literal["passage", "sentence"]
 
 
@@ -31,7 +36,7 @@ class Manifest:
         vectors: How many vectors (sentences or passages).
         dimension: Length of a vector.
         files: Size and SHA-256 of each file, by relative path.
-        backend: The library that computed the vectors.
+        backend: What computed the vectors.
         dtype: The numbers that it computed in.
     """
 
@@ -43,7 +48,7 @@ class Manifest:
     vectors: int
     dimension: int
     files: dict[str, dict[str, Any]]
-    backend: Backend = "torch"
+    backend: ComputedBy = "torch"
     dtype: DType = "float32"
 
     @property
@@ -63,12 +68,13 @@ class Manifest:
         return json.dumps(content, indent=1, ensure_ascii=False) + "\n"
 
 
-def read_manifest(folder: Path, *, any_version: bool = False) -> Manifest:
+def read_manifest(folder: Path, *, any_version: bool = False, versions: Sequence[int] = (VERSION,)) -> Manifest:
     """Read the manifest of an index folder.
 
     Args:
         folder: The index folder.
         any_version: Accept an older or newer version (to replace it, not to read it).
+        versions: The versions that are accepted otherwise.
 
     Raises:
         UserError: There is no index, or one of another version, or its manifest is damaged.
@@ -85,19 +91,19 @@ def read_manifest(folder: Path, *, any_version: bool = False) -> Manifest:
     if not isinstance(content, dict) or content.pop("format", None) != FORMAT:
         raise UserError(f"{folder}: not an index ({MANIFEST} is of something else); give the folder that indexing made")
     version = content.pop("version", None)
-    if version != VERSION and not any_version:
+    if version not in versions and not any_version:
         raise UserError(
-            f"{folder}: index format {version!r}, but this version reads {VERSION}; run the command that made it again "
-            "with --rebuild"
+            f"{folder}: index format {version!r}, but this version reads {VERSION}; make it again: "
+            "executionrag index … --rebuild"
         )
     said = content.pop("digest", None)
     names = {field.name for field in dataclasses.fields(Manifest)}
     try:
         manifest = Manifest(**{name: value for name, value in content.items() if not any_version or name in names})
         intact = any_version or (
-            manifest.digest == said
+            (manifest.digest == said or version != VERSION)
             and manifest.granularity in get_args(Granularity)
-            and manifest.backend in get_args(Backend)
+            and manifest.backend in get_args(ComputedBy)
             and manifest.dtype in get_args(DType)
             and all({"bytes", "sha256"} <= set(expected) for expected in manifest.files.values())
             and not any(Path(name).is_absolute() or ".." in Path(name).parts for name in manifest.files)

@@ -1,12 +1,12 @@
 """The sentences of an index at sentence granularity: where each lies, and which of a passage hold a query's words."""
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from .chunking import sentence_spans
 from .files import write_array
-from .passage import Passage
+from .passage import Passage, titled
 from .tokens import tokens
 
 if TYPE_CHECKING:
@@ -17,13 +17,29 @@ SENTENCES = "sentences.npy"
 MAX_SNIPPETS = 3
 
 
-def write(passages: Sequence[Passage], folder: Path) -> list[tuple[int, int, int]]:
-    """Write the place of every sentence as (row of its passage, start, end in characters), and return them."""
+def all_spans(passages: Sequence[Passage]) -> "np.ndarray":
+    """The place of every sentence as (row of its passage, start, end in characters), int64 of shape (sentences, 3)."""
     import numpy as np
 
     spans = [(row, *span) for row, passage in enumerate(passages) for span in sentence_spans(passage.text)]
-    write_array(folder / SENTENCES, np.array(spans, dtype=np.int64).reshape(-1, 3))
-    return spans
+    return np.array(spans, dtype=np.int64).reshape(-1, 3)
+
+
+def embedded_texts(passages: Sequence[Passage], spans: "np.ndarray | None") -> Iterator[str]:
+    """The texts that are embedded, row by row: passages, or where there are places of sentences, those, titled."""
+    if spans is None:
+        yield from (passage.embedding_text for passage in passages)
+        return
+    last, passage = -1, passages[0]
+    for row, start, end in spans.tolist():
+        if row != last:
+            last, passage = row, passages[row]
+        yield titled(passage.title, passage.text[start:end])
+
+
+def write(spans: "np.ndarray", folder: Path) -> None:
+    """Write the places of sentences."""
+    write_array(folder / SENTENCES, spans)
 
 
 class SentenceStore:

@@ -13,6 +13,8 @@ from ...retrievers.manifest import MANIFEST
 from .options import count, whole
 
 if TYPE_CHECKING:
+    from ...retrievers.building import Changes
+    from ...retrievers.index import Index
     from ...retrievers.passage import Passage
     from ..output import Console
 
@@ -36,7 +38,18 @@ def add_parser(commands: Any, common: argparse.ArgumentParser) -> None:
         "arag:FOLDER; with --corpus, that file is the corpus and the benchmark's gold is looked for in it",
     )
     parser.add_argument("--out", metavar="DIR", help="the folder to make")
-    parser.add_argument("--overwrite", action="store_true", help="replace an index that stands there")
+    standing = parser.add_mutually_exclusive_group()
+    standing.add_argument(
+        "--update",
+        action="store_true",
+        help="embed only what the index that stands there does not hold; what the corpus no longer has goes",
+    )
+    standing.add_argument(
+        "--rebuild",
+        "--overwrite",
+        action="store_true",
+        help="replace an index that stands there, of whatever format, with a new one of the corpus",
+    )
     parser.add_argument(
         "--encoder",
         metavar="NAME",
@@ -63,6 +76,13 @@ def add_parser(commands: Any, common: argparse.ArgumentParser) -> None:
         help="what is embedded (default: passage)",
     )
     parser.add_argument(
+        "--dense",
+        choices=("auto", "flat", "hnsw"),
+        default="auto",
+        help="how vectors are searched: flat, exactly; hnsw, by a graph, faster above some 100,000 and in need of more "
+        "memory while it is made; auto, a graph above 100,000 (default: auto)",
+    )
+    parser.add_argument(
         "--chunk-tokens",
         type=whole(1),
         metavar="N",
@@ -87,8 +107,11 @@ def run(args: argparse.Namespace, console: "Console") -> int:
     if args.backend == "onnx" and args.dtype == "bfloat16":
         raise UsageError("--backend onnx computes in float32 only; give --backend torch for --dtype bfloat16")
     out = Path(args.out)
-    if (out / MANIFEST).is_file() and not args.overwrite:
-        raise UserError(f"{out}: an index stands there already; replace it with --overwrite, or give another --out")
+    if (out / MANIFEST).is_file() and not (args.rebuild or args.update):
+        raise UserError(
+            f"{out}: an index stands there already; bring it up to date with --update, replace it with --rebuild, or "
+            "give another --out"
+        )
     started = time.perf_counter()
     if args.benchmark is not None:
         passages = _benchmark_passages(
@@ -98,25 +121,12 @@ def run(args: argparse.Namespace, console: "Console") -> int:
         passages = load_corpus(Path(args.corpus), **_sizes(args.chunk_tokens))
     console.note(f"{count(len(passages), 'passage')} to index; loading the encoder {args.encoder} …")
     from ...retrievers.index import Index
-    from ...retrievers.manifest import read_manifest
 
-    total = len(passages) if args.granularity == "passage" else None
-    with console.err.progress("embedding", "texts", total=total, force=args.progress) as progress:
-        index = Index.build(
-            passages,
-            out,
-            encoder=args.encoder,
-            granularity=args.granularity,
-            progress=progress,
-            overwrite=args.overwrite,
-            backend=args.backend,
-            dtype=args.dtype,
-        )
+    updates = args.update and (out / MANIFEST).is_file()
+    changes = _build(passages, out, args, console, updates=updates)
+    index = Index.load(out)
     seconds = time.perf_counter() - started
-    vectors = count(read_manifest(out).vectors, "vector")
-    console.out.line(
-        f"Indexed {count(len(index), 'passage')} ({vectors}) in {seconds:.1f} s: {out} (digest {index.digest[:12]})"
-    )
+    _say(changes, index, seconds, console, updated=updates)
     if args.graph:
         started = time.perf_counter()
         graph = index.graph
@@ -126,6 +136,61 @@ def run(args: argparse.Namespace, console: "Console") -> int:
         )
     console.out.line(f'Next: executionrag ask "…?" --index {shlex.quote(str(out))} --lm local')
     return 0
+
+
+def _build(
+    passages: "list[Passage]", out: Path, args: argparse.Namespace, console: "Console", *, updates: bool
+) -> "Changes":
+    """Build or update, saying what is known already; an interruption says what is kept."""
+    from ...retrievers.building import build_index
+
+    def planned(changes: "Changes") -> None:
+        if updates or changes.resumed:
+            console.note(f"{count(changes.embedded, 'text')} to embed; {_known(changes)}")
+
+    whole_passages = args.granularity == "passage" and not updates
+    with console.err.progress(
+        "embedding", "texts", total=len(passages) if whole_passages else None, force=args.progress
+    ) as progress:
+        try:
+            return build_index(
+                passages,
+                out,
+                encoder=args.encoder,
+                granularity=args.granularity,
+                progress=progress,
+                overwrite=args.rebuild,
+                update=args.update,
+                backend=args.backend,
+                dtype=args.dtype,
+                dense_kind=args.dense,
+                planned=planned,
+            )
+        except KeyboardInterrupt:
+            kept = out.with_name(f"{out.name}.embedded")
+            if kept.is_dir():
+                console.err.line(f"what is embedded is kept in {kept}; the same command goes on from there")
+            raise
+
+
+def _known(changes: "Changes") -> str:
+    """Where the vectors come from that are not embedded now."""
+    resumed = f", {changes.resumed:,} of an interrupted run" if changes.resumed else ""
+    return f"{changes.kept:,} kept{resumed}, {changes.removed:,} removed"
+
+
+def _say(changes: "Changes", index: "Index", seconds: float, console: "Console", *, updated: bool) -> None:
+    """What was done, in a line."""
+    if changes.unchanged:
+        console.out.line(f"Nothing has changed: {index.path} is left as it is (digest {index.digest[:12]})")
+        return
+    vectors = count(changes.embedded + changes.kept + changes.resumed, "vector")
+    if updated or changes.resumed:
+        vectors += f": {changes.embedded:,} embedded, {_known(changes)}"
+    console.out.line(
+        f"{'Updated' if updated else 'Indexed'} {count(len(index), 'passage')} ({vectors}) in {seconds:.1f} s: "
+        f"{index.path} (digest {index.digest[:12]})"
+    )
 
 
 def _sizes(chunk_tokens: int | None) -> dict[str, int]:

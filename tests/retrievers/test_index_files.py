@@ -139,7 +139,7 @@ def test_nothing_half_written_is_left_whatever_stops_the_build(tmp_path, stop):
     old = Index.build(TINY, tmp_path / "i")
     with pytest.raises(stop):
         Index.build(TINY[:1], tmp_path / "i", overwrite=True, progress=interrupted)
-    assert leftovers(tmp_path) == ["i"]
+    assert leftovers(tmp_path) == ["i", "i.embedded"]
     assert Index.load(tmp_path / "i", verify=True).digest == old.digest
 
 

@@ -135,7 +135,7 @@ class TestIndex:
         command = ["index", "--corpus", "a.txt", "--out", "idx"]
         assert main(command) == 0
         assert main(command) == 1
-        assert "replace it with --overwrite" in capsys.readouterr().err
+        assert "replace it with --rebuild" in capsys.readouterr().err
         assert main([*command, "--overwrite"]) == 0
 
     def test_sentences_and_a_forced_bar(self, tmp_path, capsys):
