@@ -45,6 +45,34 @@ class _Watch:
 @contextlib.contextmanager
 def _watching() -> Iterator[_Watch]:
     """Look on while passages are encoded."""
+    if not hasattr(Encoder, "encode_blocks"):
+        with _watching_passages() as watch:
+            yield watch
+        return
+    watch = _Watch()
+    original = Encoder.encode_blocks
+
+    def watched(self: Encoder, texts: Sequence[str], **options: Any) -> Iterator[Any]:
+        blocks = original(self, texts, **options)
+        while True:
+            began = perf_counter()
+            block = next(blocks, None)
+            watch.seconds += perf_counter() - began
+            if block is None:
+                return
+            watch.texts += len(block[0])
+            yield block
+
+    Encoder.encode_blocks = watched  # type: ignore[method-assign]
+    try:
+        yield watch
+    finally:
+        Encoder.encode_blocks = original  # type: ignore[method-assign]
+
+
+@contextlib.contextmanager
+def _watching_passages() -> Iterator[_Watch]:
+    """Look on where a build encodes all passages in one call."""
     watch = _Watch()
     original = Encoder.encode_passages
 
@@ -70,8 +98,6 @@ def _watching() -> Iterator[_Watch]:
             if progress is not None:
                 progress(done, total)
 
-        if options.get("finished") is not None:
-            options["finished"] = apart(options["finished"])
         began = perf_counter()
         try:
             return original(self, texts, apart(counted), **options)

@@ -146,7 +146,7 @@ def _build(
 
     def planned(changes: "Changes") -> None:
         if updates or changes.resumed:
-            console.note(f"{count(changes.embedded, 'text')} to embed; {_known(changes)}")
+            console.note(f"{count(changes.embedded, 'text')} to embed; {_known(changes, updated=updates)}")
 
     whole_passages = args.granularity == "passage" and not updates
     with console.err.progress(
@@ -173,10 +173,12 @@ def _build(
             raise
 
 
-def _known(changes: "Changes") -> str:
+def _known(changes: "Changes", *, updated: bool) -> str:
     """Where the vectors come from that are not embedded now."""
-    resumed = f", {changes.resumed:,} of an interrupted run" if changes.resumed else ""
-    return f"{changes.kept:,} kept{resumed}, {changes.removed:,} removed"
+    parts = [f"{changes.resumed:,} kept of an interrupted run"] if changes.resumed else []
+    if updated:
+        parts = [f"{changes.kept:,} kept", *parts, f"{changes.removed:,} removed"]
+    return ", ".join(parts)
 
 
 def _say(changes: "Changes", index: "Index", seconds: float, console: "Console", *, updated: bool) -> None:
@@ -186,7 +188,7 @@ def _say(changes: "Changes", index: "Index", seconds: float, console: "Console",
         return
     vectors = count(changes.embedded + changes.kept + changes.resumed, "vector")
     if updated or changes.resumed:
-        vectors += f": {changes.embedded:,} embedded, {_known(changes)}"
+        vectors += f": {changes.embedded:,} embedded, {_known(changes, updated=updated)}"
     console.out.line(
         f"{'Updated' if updated else 'Indexed'} {count(len(index), 'passage')} ({vectors}) in {seconds:.1f} s: "
         f"{index.path} (digest {index.digest[:12]})"
