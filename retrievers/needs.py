@@ -20,7 +20,7 @@ _PER_TEXT = 600
 _LINKS = 320
 # Tokens of the keyword index a byte of text, and what each takes in memory and on disk.
 _KEYWORD_MEMORY = 6
-_KEYWORD_DISK = 2
+_KEYWORD_DISK = 1
 # What is written is there three times at most: finished embeddings, gathered, and the file that is searched.
 _COPIES = 3
 

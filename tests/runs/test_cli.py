@@ -138,6 +138,23 @@ class TestIndex:
         assert "replace it with --rebuild" in capsys.readouterr().err
         assert main([*command, "--overwrite"]) == 0
 
+    def test_an_update_says_what_it_embedded_kept_and_removed(self, tmp_path, capsys):
+        (tmp_path / "docs").mkdir()
+        for name in "abc":
+            (tmp_path / "docs" / f"{name}.txt").write_text(f"Document {name}.")
+        command = ["index", "--corpus", "docs", "--out", "idx", "--update"]
+        assert main(command) == 0
+        assert capsys.readouterr().out.startswith("Indexed 3 passages (3 vectors) in ")
+        (tmp_path / "docs" / "a.txt").unlink()
+        (tmp_path / "docs" / "d.txt").write_text("Document d.")
+        assert main(command) == 0
+        out, err = capsys.readouterr()
+        assert out.startswith("Updated 3 passages (3 vectors: 1 embedded, 2 kept, 1 removed) in ")
+        assert err.splitlines()[1] == "1 text to embed; 2 kept, 1 removed"
+        assert main(command) == 0
+        assert capsys.readouterr().out.startswith("Nothing has changed: idx is left as it is (digest ")
+        assert main([*command, "--rebuild"]) == 2
+
     def test_sentences_and_a_forced_bar(self, tmp_path, capsys):
         (tmp_path / "a.txt").write_text("One sentence stands here. Another one follows it.")
         arguments = ["index", "--corpus", "a.txt", "--out", "idx", "--granularity", "sentence", "--progress"]
