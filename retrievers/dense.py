@@ -1,49 +1,48 @@
 """Dense search: inner product of unit vectors, exact up to 100,000 of them, an HNSW graph above.
 
-The exact vectors are a memory-mapped `.npy` file; the graph is faiss's own file. Both are built the same on every
-machine: the graph in one thread, for its shape depends on the order of insertion.
+The exact vectors are a memory-mapped `.npy` file; the graph is faiss's own file, with its settings beside it. Both are
+built the same on every machine. Scores are computed alike in both, and alike whatever else is asked at the moment.
 """
 
 from collections.abc import Callable
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Literal
 
+from . import hnsw
 from .files import write_array
-from .ranking import rank
+from .flat_search import FlatSearch
+from .hnsw import GRAPH, SETTINGS, HnswSearch
 
 if TYPE_CHECKING:
     import numpy as np
 
+__all__ = ["FLAT_LIMIT", "GRAPH", "SETTINGS", "VECTORS", "DenseSearch", "Kind", "build"]
+
 #: Above this many vectors a graph replaces exact search.
 FLAT_LIMIT = 100_000
 VECTORS = "vectors.npy"
-GRAPH = "vectors.hnsw"
 
-_LINKS = 32
-_EF_BUILD = 200
-_EF_SEARCH = 256
+Kind = Literal["auto", "flat", "hnsw"]
+
 _LISTED = 2_000
 
 
-def build(vectors: "np.ndarray", folder: Path) -> None:
-    """Write the vectors to a folder as the file that their number asks for."""
-    if len(vectors) <= FLAT_LIMIT:
-        write_array(folder / VECTORS, vectors)
-        return
-    import faiss
+def build(vectors: "np.ndarray", folder: Path, kind: Kind = "auto", probes: "np.ndarray | None" = None) -> None:
+    """Write the vectors to a folder as the files of one kind of search.
 
-    graph = faiss.IndexHNSWFlat(vectors.shape[1], _LINKS, faiss.METRIC_INNER_PRODUCT)
-    graph.hnsw.efConstruction = _EF_BUILD
-    threads = faiss.omp_get_max_threads()
-    faiss.omp_set_num_threads(1)
-    try:
-        graph.add(vectors)
-    finally:
-        faiss.omp_set_num_threads(threads)
-    try:
-        faiss.write_index(graph, str(folder / GRAPH))
-    except RuntimeError as error:  # faiss says no more than that the write failed
-        raise OSError(f"writing {GRAPH} failed: {error}") from error
+    Args:
+        vectors: Unit vectors, float32 of shape (rows, dimension); they may be mapped from disk.
+        folder: Where to.
+        kind: Exact search or graph; "auto" takes what their number asks for.
+        probes: Vectors like those of queries to come, by which a graph's settings are chosen; default: rows with noise.
+
+    Raises:
+        OSError: A file cannot be written.
+    """
+    if kind == "hnsw" or (kind == "auto" and len(vectors) > FLAT_LIMIT):
+        hnsw.build(vectors, folder, probes)
+    else:
+        write_array(folder / VECTORS, vectors)
 
 
 class DenseSearch:
@@ -53,43 +52,36 @@ class DenseSearch:
         """Map the vectors.
 
         Raises:
-            ValueError, OSError, RuntimeError: The file cannot be read as what it should be.
+            ValueError, OSError, RuntimeError: A file cannot be read as what it should be.
         """
-        self._vectors: Any = None
-        self._graph: Any = None
+        self._search: FlatSearch | HnswSearch
         if (folder / VECTORS).exists():
             import numpy as np
 
-            self._vectors = np.load(folder / VECTORS, mmap_mode="r", allow_pickle=False)
-            if self._vectors.ndim != 2 or self._vectors.dtype != np.float32:
+            vectors = np.load(folder / VECTORS, mmap_mode="r", allow_pickle=False)
+            if vectors.ndim != 2 or vectors.dtype != np.float32:
                 raise ValueError("not a matrix of float32")
+            # Without the subclass of a mapped array, whose every slice costs more than a small search.
+            self._search = FlatSearch(vectors.view(np.ndarray))
         else:
-            import faiss
-
-            self._graph = faiss.read_index(str(folder / GRAPH), faiss.IO_FLAG_MMAP_IFC)
+            self._search = HnswSearch(folder)
 
     def __len__(self) -> int:
-        return int(len(self._vectors) if self._graph is None else self._graph.ntotal)
+        return len(self._search.vectors)
 
     @property
     def dimension(self) -> int:
         """Length of a vector."""
-        return int(self._vectors.shape[1] if self._graph is None else self._graph.d)
+        return int(self._search.vectors.shape[1])
+
+    @property
+    def ef_search(self) -> int | None:
+        """How many candidates a search of the graph keeps; None for exact search."""
+        return self._search.ef_search if isinstance(self._search, HnswSearch) else None
 
     def stored_vectors(self) -> "np.ndarray":
         """All vectors in the order of their rows, float32 of shape (rows, dimension): mapped from disk, read-only."""
-        import numpy as np
-
-        if self._graph is None:
-            mapped: np.ndarray = self._vectors
-            return mapped
-        import faiss
-
-        storage: Any = faiss.downcast_index(self._graph.storage)
-        flat = faiss.rev_swig_ptr(storage.get_xb(), len(self) * self.dimension)
-        stored = np.asarray(_Held(flat.reshape(len(self), self.dimension), self._graph))
-        stored.flags.writeable = False
-        return stored
+        return self._search.vectors
 
     def search(
         self, query: "np.ndarray", k: int, group: Callable[["np.ndarray"], "np.ndarray"] | None = None
@@ -107,8 +99,7 @@ class DenseSearch:
         k = min(k, len(self))
         wanted = min(len(self), k + 16 if group is None else 4 * k + 16)
         while k > 0:
-            rows, scores = self._nearest(query, wanted)
-            ranked = rank(rows, scores, len(rows))
+            ranked = self._search.best(query, wanted)
             needed, covered = _prefix(ranked, k, group)
             # Rows that tie with the last one needed may not have been fetched yet.
             complete = covered and ranked[-1][1] < ranked[needed - 1][1]
@@ -124,36 +115,14 @@ class DenseSearch:
         """
         import numpy as np
 
-        if self._graph is None:
-            products: np.ndarray = self._vectors @ np.asarray(query, dtype=np.float32)
+        if isinstance(self._search, FlatSearch):
+            products: np.ndarray = self._search.vectors @ np.asarray(query, dtype=np.float32)
             return products
-        rows, scores = self._nearest(query, min(len(self), _LISTED))
-        listed = np.full(len(self), scores.min() if len(scores) else 0.0, dtype=np.float32)
-        listed[rows] = scores
+        found = self._search.best(query, min(len(self), _LISTED))
+        listed = np.full(len(self), found[-1][1] if found else 0.0, dtype=np.float32)
+        for row, score in found:
+            listed[row] = score
         return listed
-
-    def _nearest(self, query: "np.ndarray", wanted: int) -> "tuple[np.ndarray, np.ndarray]":
-        import faiss
-        import numpy as np
-
-        queries = np.ascontiguousarray(query, dtype=np.float32)[None, :]
-        if self._graph is None:
-            scores, rows = faiss.knn(queries, self._vectors, wanted, metric=faiss.METRIC_INNER_PRODUCT)
-        else:
-            library: Any = faiss  # its stubs lack this class
-            parameters = library.SearchParametersHNSW(efSearch=max(_EF_SEARCH, 2 * wanted))
-            scores, rows = self._graph.search(queries, wanted, params=parameters)
-        # faiss fills up with row -1 and an absurd score; a query that is not finite gives nothing else.
-        real = rows[0] >= 0
-        return rows[0][real], scores[0][real]
-
-
-class _Held:
-    """An array over memory of another object, which is kept as long as the array is."""
-
-    def __init__(self, array: "np.ndarray", owner: object) -> None:
-        self.__array_interface__ = array.__array_interface__
-        self._owner = owner
 
 
 def _prefix(
