@@ -21,6 +21,7 @@ BENCHES = (
     "cpu_per_call",
     "dense_search",
     "encoding",
+    "evaluation",
     "indexing",
     "keyword_search",
     "memory_per_question",
