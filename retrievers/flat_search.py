@@ -7,7 +7,7 @@ scored again one by one in float64, always in the same order. A result never dep
 
 import threading
 from concurrent.futures import Future
-from time import sleep
+from time import perf_counter, sleep
 from typing import TYPE_CHECKING
 
 from .ranking import DECIMALS, rank
@@ -16,15 +16,17 @@ if TYPE_CHECKING:
     import numpy as np
 
 # Scores that are in memory at a time: queries x vectors of a block.
-_SCORES = 1 << 16
+_SCORES = 1 << 18
 _LEAST_BLOCK = 1 << 10
-# Up to so many queries one product each is faster than one for all.
+# Up to so many queries one product each is faster than one for all; more are filled up to a multiple of what BLAS
+# multiplies at a time.
 _ONE_BY_ONE = 2
+_FILL = 8
 _SCORED_AT_ONCE = 1 << 12
-# Numbers in a matrix that is searched faster than a thread waits for another.
-_SMALL = 1 << 22
-# Seconds to wait for company where there was some before: far less than a search takes.
-_GATHER = 2e-4
+_LEAST_FRESH = 64
+# Waiting for company, where there was some: at most this share of the last search's time, in steps of so many seconds.
+_GATHER = 0.15
+_MOMENT = 5e-5
 
 
 class FlatSearch:
@@ -36,7 +38,8 @@ class FlatSearch:
         self._lock = threading.Lock()
         self._waiting: list[_Asked] = []
         self._searching = False
-        self._crowd = 1  # how many were answered together the last time
+        self._crowd = 1  # how many asked at about the same time, when last seen
+        self._took = 0.0  # seconds of the last search
 
     def best(self, query: "np.ndarray", count: int) -> list[tuple[int, float]]:
         """The best rows for a query.
@@ -70,8 +73,6 @@ class FlatSearch:
 
     def _candidates(self, query: "np.ndarray", count: int) -> "np.ndarray":
         """Rows among which are the best `count`: found by this thread, or by the one that searches at the moment."""
-        if self.vectors.size <= _SMALL:
-            return candidates(self.vectors, [query], [count])[0]
         mine = _Asked(query, count)
         with self._lock:
             self._waiting.append(mine)
@@ -83,11 +84,13 @@ class FlatSearch:
 
     def _answer_all(self, mine: "_Asked") -> "np.ndarray":
         """Search for all that wait, this thread's own query among them; then the first that came later does."""
-        if self._crowd > 1:
-            sleep(_GATHER)  # those that were just answered are about to ask again
+        # Those that were just answered are about to ask again: to wait for them costs less than to search twice.
+        began = perf_counter()
+        while len(self._waiting) < self._crowd and perf_counter() - began < self._took * _GATHER:
+            sleep(_MOMENT)
         with self._lock:
             batch, self._waiting = self._waiting, []
-            self._crowd = len(batch)
+        began = perf_counter()
         others = [asked for asked in batch if asked is not mine]
         try:
             rows, *found = candidates(
@@ -104,6 +107,8 @@ class FlatSearch:
             raise
         finally:
             with self._lock:
+                self._took = perf_counter() - began
+                self._crowd = len(batch) + len(self._waiting)
                 self._searching = bool(self._waiting)
                 following = self._waiting[0] if self._waiting else None
             if following is not None:
@@ -147,57 +152,71 @@ def candidates(vectors: "np.ndarray", queries: "list[np.ndarray]", counts: list[
     import numpy as np
 
     asked = np.stack(queries)
+    filled = asked
+    if len(asked) > _ONE_BY_ONE:
+        filled = np.zeros((-(-len(asked) // _FILL) * _FILL, asked.shape[1]), dtype=np.float32)
+        filled[: len(asked)] = asked
     # A float32 product is off by less than this, on either side of the last one taken; rounding can lift a score too.
     off = vectors.shape[1] * 2.0**-23 * np.linalg.norm(asked.astype(np.float64), axis=1)
     best = [_Best(count, 2 * margin + 10.0**-DECIMALS) for count, margin in zip(counts, off.tolist(), strict=True)]
-    floors = np.full(len(asked), -np.inf, dtype=np.float32)
-    step = max(_LEAST_BLOCK, _SCORES // len(asked))
+    step = max(_LEAST_BLOCK, _SCORES // len(filled))
     for start in range(0, len(vectors), step):
         block = vectors[start : start + step]
-        alone = len(asked) <= _ONE_BY_ONE
-        scores = np.stack([block @ query for query in asked]) if alone else asked @ block.T
+        if len(asked) <= _ONE_BY_ONE:
+            scores = np.stack([block @ query for query in asked])
+        else:
+            scores = (filled @ block.T)[: len(asked)]
         if start == 0:
-            floors = np.array([one.floor(row) for one, row in zip(best, scores, strict=True)], dtype=np.float32)
+            for one, row in zip(best, scores, strict=True):
+                one.begin(row)
+        floors = np.array([one.floor for one in best], dtype=np.float32)
         places = np.flatnonzero(scores >= floors[:, None])
         bounds = np.searchsorted(places, np.arange(len(asked) + 1) * len(block)).tolist()
         for number, (one, first, last) in enumerate(zip(best, bounds, bounds[1:], strict=False)):
             if first < last:
                 columns = places[first:last] - number * len(block)
-                floors[number] = one.add(columns + start, scores[number, columns])
+                one.add(columns + start, scores[number, columns])
     return [one.rows() for one in best]
 
 
 class _Best:
-    """The best rows so far of one query, and those within the margin."""
+    """The best rows so far of one query, those within the margin, and some that have fallen behind since."""
 
     def __init__(self, count: int, margin: float) -> None:
         self._count = count
         self._margin = margin
-        self._rows: list[np.ndarray] = []
-        self._scores: list[np.ndarray] = []
+        self._parts: list[tuple[np.ndarray, np.ndarray]] = []
+        self._fresh = 0  # rows added since the floor was set
+        #: No row with a lesser score can be among the best.
+        self.floor: float = -float("inf")
 
-    def floor(self, scores: "np.ndarray") -> float:
-        """The least score that may be among the best, where these are the scores there are."""
+    def begin(self, scores: "np.ndarray") -> None:
+        """Set the floor by scores of rows that are yet to be added."""
         import numpy as np
 
-        if len(scores) <= self._count:
-            return -np.inf
-        place = len(scores) - self._count
-        # One step of float32 below: the floor is compared in float32.
-        return float(np.nextafter(np.float32(np.partition(scores, place)[place] - self._margin), np.float32(-np.inf)))
+        if len(scores) > self._count:
+            place = len(scores) - self._count
+            # One step of float32 lower, for it is compared in float32.
+            least = np.float32(np.partition(scores, place)[place] - self._margin)
+            self.floor = float(np.nextafter(least, np.float32(-np.inf)))
 
-    def add(self, rows: "np.ndarray", scores: "np.ndarray") -> float:
-        """Take more rows in; gives the new floor."""
-        import numpy as np
-
-        self._rows.append(rows)
-        self._scores.append(scores)
-        merged, found = np.concatenate(self._rows), np.concatenate(self._scores)
-        floor = self.floor(found)
-        kept = found >= floor
-        self._rows, self._scores = [merged[kept]], [found[kept]]
-        return floor
+    def add(self, rows: "np.ndarray", scores: "np.ndarray") -> None:
+        """Take rows in that reach the floor; it rises once enough have come."""
+        self._parts.append((rows, scores))
+        self._fresh += len(rows)
+        if self._fresh > self._count + _LEAST_FRESH:
+            self._settle()
 
     def rows(self) -> "np.ndarray":
         """All that may be among the best."""
-        return self._rows[0]
+        self._settle()
+        return self._parts[0][0]
+
+    def _settle(self) -> None:
+        import numpy as np
+
+        rows, scores = (np.concatenate(part) for part in zip(*self._parts, strict=True))
+        self.begin(scores)
+        kept = scores >= self.floor
+        self._parts = [(rows[kept], scores[kept])]
+        self._fresh = 0
