@@ -16,6 +16,7 @@ import logging
 import threading
 from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import Future
+from contextlib import AbstractContextManager
 
 import dspy
 
@@ -108,12 +109,13 @@ class Evaluation:
                 self._break(error)
 
         thread = threading.Thread(target=contextvars.copy_context().run, args=(evaluate,), daemon=True)
-        thread.start()
-        try:
-            while thread.is_alive():
-                thread.join(0.2)  # in slices, so that Ctrl-C is heard
-        finally:
-            self.stop()  # left early: what is in flight is not waited for, and nothing more begins
+        with _one_blas_thread():
+            thread.start()
+            try:
+                while thread.is_alive():
+                    thread.join(0.2)  # in slices, so that Ctrl-C is heard
+            finally:
+                self.stop()  # left early: what is in flight is not waited for, and nothing more begins
         if self._broken is not None:
             raise self._broken
 
@@ -177,6 +179,18 @@ class _Once(dspy.Module):
 
     def forward(self, question_id: str) -> dspy.Prediction:
         return dspy.Prediction(score=self._answer(question_id))
+
+
+def _one_blas_thread() -> AbstractContextManager[object]:
+    """Keep numpy's products to the thread that asks, for the whole process, while questions run beside one another.
+
+    The matrices of a query are small: BLAS's own threads mostly wait for one another and for a core, several times as
+    long as the product takes.
+    """
+    from threadpoolctl import threadpool_limits
+
+    limits: AbstractContextManager[object] = threadpool_limits(1, user_api="blas")
+    return limits
 
 
 def _trim_history() -> None:
