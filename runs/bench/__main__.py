@@ -25,7 +25,9 @@ BENCHES = (
     "indexing",
     "keyword_search",
     "memory_per_question",
+    "opening",
     "prompts",
+    "start",
 )
 
 
