@@ -126,7 +126,10 @@ class _Held:
 def _read_ef_search(folder: Path) -> int:
     if not (folder / SETTINGS).exists():
         return _EF_SEARCH_BEFORE
-    settings = json.loads((folder / SETTINGS).read_bytes())
+    try:
+        settings = json.loads((folder / SETTINGS).read_bytes())
+    except ValueError as error:
+        raise ValueError(f"{SETTINGS} is not JSON") from error
     ef_search = settings.get("ef_search") if isinstance(settings, dict) else None
     if not isinstance(ef_search, int) or isinstance(ef_search, bool) or ef_search < 1:
         raise ValueError(f"{SETTINGS} has no usable ef_search")
