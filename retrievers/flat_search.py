@@ -78,21 +78,26 @@ class FlatSearch:
             self._waiting.append(mine)
             wait = self._searching
             self._searching = True
-        if wait and (rows := mine.answer.result()) is not None:
-            return rows
+        try:
+            if wait and (rows := mine.answer.result()) is not None:
+                return rows
+        except BaseException:
+            self._leave(mine)
+            raise
         return self._answer_all(mine)
 
     def _answer_all(self, mine: "_Asked") -> "np.ndarray":
         """Search for all that wait, this thread's own query among them; then the first that came later does."""
-        # Those that were just answered are about to ask again: to wait for them costs less than to search twice.
+        others: list[_Asked] = []
         began = perf_counter()
-        while len(self._waiting) < self._crowd and perf_counter() - began < self._took * _GATHER:
-            sleep(_MOMENT)
-        with self._lock:
-            batch, self._waiting = self._waiting, []
-        began = perf_counter()
-        others = [asked for asked in batch if asked is not mine]
         try:
+            # Those that were just answered are about to ask again: to wait for them costs less than to search twice.
+            while len(self._waiting) < self._crowd and perf_counter() - began < self._took * _GATHER:
+                sleep(_MOMENT)
+            with self._lock:
+                others = [asked for asked in self._waiting if asked is not mine]
+                self._waiting = []
+            began = perf_counter()
             rows, *found = candidates(
                 self.vectors,
                 [mine.query, *(asked.query for asked in others)],
@@ -100,20 +105,33 @@ class FlatSearch:
             )
             for asked, its in zip(others, found, strict=True):
                 asked.answer.set_result(its)
-        except BaseException as error:
+        except Exception as error:
             for asked in others:
-                if not asked.answer.done():
-                    asked.answer.set_exception(error)
+                asked.answer.set_exception(error)
             raise
         finally:
             with self._lock:
                 self._took = perf_counter() - began
-                self._crowd = len(batch) + len(self._waiting)
-                self._searching = bool(self._waiting)
-                following = self._waiting[0] if self._waiting else None
-            if following is not None:
-                following.answer.set_result(None)
+                self._crowd = 1 + len(others) + len(self._waiting)
+                # An interrupt of this thread is no matter of the others: they are still to be answered.
+                unanswered = [asked for asked in others if not asked.answer.done()]
+                self._waiting = [*unanswered, *(asked for asked in self._waiting if asked is not mine)]
+                self._hand_over()
         return rows
+
+    def _leave(self, mine: "_Asked") -> None:
+        """Wait no longer; whoever was to search next and leaves makes way for another."""
+        with self._lock:
+            was_next = mine.answer.done() and mine.answer.exception() is None and mine.answer.result() is None
+            self._waiting = [asked for asked in self._waiting if asked is not mine]
+            if was_next:
+                self._hand_over()
+
+    def _hand_over(self) -> None:
+        """Make the first that waits search next; the caller holds the lock."""
+        self._searching = bool(self._waiting)
+        if self._waiting:
+            self._waiting[0].answer.set_result(None)
 
 
 class _Asked:

@@ -28,7 +28,8 @@ _EF_SEARCH_BEFORE = 256
 _LINKS = 32
 _EF_BUILD = 200
 _PROBES = 256
-# Length of the noise that makes a probe of a row: a question is about as near to the passage that answers it.
+# Length of the noise that makes a probe of a row. Probes as near to their rows as real questions are to their best
+# passages would be easier to answer than those questions, and the search would look too little: these are farther.
 _NOISE = 2.0
 _SEED = 29
 

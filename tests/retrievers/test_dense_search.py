@@ -183,6 +183,58 @@ def test_waiting_queries_are_searched_together_and_fail_together(random_vectors,
     assert search.best(random_vectors[5], 1) == [(5, 1.0)]
 
 
+@pytest.mark.parametrize("when", ["while it waits", "once it is to search for all", "while it searches for all"])
+def test_an_interrupted_question_leaves_the_others_their_answers(random_vectors, monkeypatch, when):
+    first_is_on, go_on = threading.Event(), threading.Event()
+    calls = []
+
+    def held(vectors, queries, counts):
+        calls.append(len(queries))
+        first_is_on.set()
+        assert go_on.wait(30)
+        if when == "while it searches for all" and len(calls) == 2:
+            raise KeyboardInterrupt
+        return candidates(vectors, queries, counts)
+
+    class Interrupted(flat_search.Future):
+        def result(self, timeout=None):
+            if threading.current_thread() is not interrupted or when == "while it searches for all":
+                return super().result(timeout)
+            if when == "once it is to search for all" and not self.done():
+                super().result(timeout)
+                raise KeyboardInterrupt
+            if not self.done():
+                raise KeyboardInterrupt
+            return super().result(timeout)
+
+    def give_up():
+        with pytest.raises(KeyboardInterrupt):
+            search.best(random_vectors[1], 1)
+
+    monkeypatch.setattr(flat_search, "candidates", held)
+    monkeypatch.setattr(flat_search, "Future", Interrupted)
+    search = FlatSearch(random_vectors)
+    interrupted = threading.Thread(target=give_up)
+    with ThreadPoolExecutor(3) as pool:
+        first = pool.submit(search.best, random_vectors[0], 1)
+        assert first_is_on.wait(30)
+        interrupted.start()
+        if when == "while it waits":
+            interrupted.join(30)
+        else:
+            while len(search._waiting) < 1:
+                pass
+        others = [pool.submit(search.best, random_vectors[row], 1) for row in (2, 3)]
+        while len(search._waiting) < (2 if when == "while it waits" else 3):
+            pass
+        go_on.set()
+        assert first.result(30) == [(0, 1.0)]
+        assert [other.result(30) for other in others] == [[(2, 1.0)], [(3, 1.0)]]
+    interrupted.join(30)
+    assert not interrupted.is_alive()
+    assert search.best(random_vectors[5], 1) == [(5, 1.0)]
+
+
 @pytest.mark.parametrize("kind", ["flat", "hnsw"])
 def test_scores_are_the_same_in_both_kinds(tmp_path, random_vectors, kind):
     dense.build(random_vectors, tmp_path, kind=kind)
