@@ -252,7 +252,8 @@ class RegisterLoop:
     def _answer(self, stop_reason: StopReason) -> Generator[Any, Any, tuple[AnswerText, bool]]:
         """Answer from the register; where the passages do not fit, without the older half of the unsupporting ones."""
         chosen = answer_passages(self.register, self.state.session, self.state.budget.limits.effective_tokens)
-        others = [pair for pair in chosen if pair[0] not in self.register.supporting]
+        supporting = set(self.register.supporting)
+        others = [pair for pair in chosen if pair[0] not in supporting]
         dropped = {pair[0] for pair in others[len(others) // 2 :]}
         fewer = [pair for pair in chosen if pair[0] not in dropped]
         return self.state.answer(

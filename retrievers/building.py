@@ -10,7 +10,6 @@ is padded with other texts than there.
 import dataclasses
 from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Literal
 
 from ..errors import UserError
 from . import dense, keyword, sentence_store, store
@@ -26,10 +25,8 @@ from .passage_backend import Backend, DType, require_possible
 from .standing import Standing
 from .text import replace_surrogates
 
-if TYPE_CHECKING:
-    pass
-
-DenseKind = Literal["auto", "flat", "hnsw"]
+# Where the vectors of a graph lie while it is made.
+_GATHERED = "gathered.npy"
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -62,7 +59,7 @@ def build_index(
     update: bool = False,
     backend: Backend = "torch",
     dtype: DType = "float32",
-    dense_kind: DenseKind = "auto",
+    dense_kind: dense.Kind = "auto",
     planned: Callable[[Changes], None] | None = None,
 ) -> Changes:
     """Make or update an index folder, as `Index.build` says, without opening it.
@@ -97,7 +94,7 @@ def build_index(
         standing.require_same(encoder, model.digest, granularity, dtype)
     spans = sentence_store.all_spans(ordered) if granularity == "sentence" else None
     texts = list(sentence_store.embedded_texts(ordered, spans))
-    graph = dense_kind == "hnsw" or (dense_kind == "auto" and len(texts) > dense.FLAT_LIMIT)
+    graph = dense.is_graph(dense_kind, len(texts))
     require_room(ordered, texts, model.folder, graph=graph, out=out)
     place = EmbeddedPlace(out.absolute(), model.digest, backend, dtype)
     known = KnownVectors([text_digest(text) for text in texts])
@@ -117,8 +114,9 @@ def build_index(
             if spans is not None:
                 sentence_store.write(spans, folder)
             _embed(model, texts, known, place, progress, backend, dtype)
-            dimension = known.write(folder / _GATHERED)
-            _write_dense(folder, graph)
+            dimension = known.write(folder / (_GATHERED if graph else dense.VECTORS))
+            if graph:
+                _make_graph(folder)
             local = Path(encoder).expanduser()
             manifest = Manifest(
                 corpus_digest=sha256_of(folder / store.PASSAGES),
@@ -170,15 +168,12 @@ def _embed(
         known.own = place.vectors()
 
 
-_GATHERED = "gathered.npy"
-
-
-def _write_dense(folder: Path, graph: bool) -> None:
-    """Make of the gathered vectors, mapped rather than read, the file that is searched."""
+def _make_graph(folder: Path) -> None:
+    """Make the graph of the gathered vectors, which are mapped rather than read."""
     import numpy as np
 
     vectors: np.ndarray = np.load(folder / _GATHERED, mmap_mode="r", allow_pickle=False)
-    dense.build(vectors, folder, kind="hnsw" if graph else "flat")
+    dense.build(vectors, folder, kind="hnsw")
     del vectors
     (folder / _GATHERED).unlink()
 
@@ -196,7 +191,13 @@ def _require_free(out: Path, overwrite: bool) -> None:
         raise UserError(
             f"{out}: an index stands there already; update or overwrite it explicitly, or give another place"
         )
-    read_manifest(out, any_version=True)
+    try:
+        read_manifest(out, any_version=True)
+    except UserError as error:  # which says to make it again: that is being done
+        raise UserError(
+            f"{out}: its {MANIFEST} does not show that it is an index, so it is left alone; remove the folder, or give "
+            "another place"
+        ) from error
 
 
 def _checked(passages: Iterable[Passage]) -> list[Passage]:

@@ -16,7 +16,7 @@ from .hnsw import GRAPH, SETTINGS, HnswSearch
 if TYPE_CHECKING:
     import numpy as np
 
-__all__ = ["FLAT_LIMIT", "GRAPH", "SETTINGS", "VECTORS", "DenseSearch", "Kind", "build"]
+__all__ = ["FLAT_LIMIT", "GRAPH", "SETTINGS", "VECTORS", "DenseSearch", "Kind", "build", "is_graph"]
 
 #: Above this many vectors a graph replaces exact search.
 FLAT_LIMIT = 100_000
@@ -25,6 +25,11 @@ VECTORS = "vectors.npy"
 Kind = Literal["auto", "flat", "hnsw"]
 
 _LISTED = 2_000
+
+
+def is_graph(kind: Kind, count: int) -> bool:
+    """Whether so many vectors are searched by a graph."""
+    return kind == "hnsw" or (kind == "auto" and count > FLAT_LIMIT)
 
 
 def build(vectors: "np.ndarray", folder: Path, kind: Kind = "auto", probes: "np.ndarray | None" = None) -> None:
@@ -39,7 +44,7 @@ def build(vectors: "np.ndarray", folder: Path, kind: Kind = "auto", probes: "np.
     Raises:
         OSError: A file cannot be written.
     """
-    if kind == "hnsw" or (kind == "auto" and len(vectors) > FLAT_LIMIT):
+    if is_graph(kind, len(vectors)):
         hnsw.build(vectors, folder, probes)
     else:
         write_array(folder / VECTORS, vectors)

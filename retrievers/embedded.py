@@ -38,12 +38,17 @@ def text_digest(text: str) -> bytes:
     return hashlib.sha256(text.encode()).digest()
 
 
+def folder_beside(out: Path) -> Path:
+    """Where the finished embeddings of an index folder are kept."""
+    return out.with_name(f"{out.name}.embedded")
+
+
 class EmbeddedPlace:
     """The finished embeddings of one index folder, of one encoder and dtype."""
 
     def __init__(self, out: Path, encoder_digest: str, backend: Backend, dtype: DType) -> None:
         """Nothing is made yet; `out` is the index folder."""
-        self.folder = out.with_name(f"{out.name}.embedded")
+        self.folder = folder_beside(out)
         self._key = f"{encoder_digest}.{dtype}"
         self._backend = backend
         self._stack = contextlib.ExitStack()

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 from ..errors import UserError
 from . import dense, graph_store, keyword, sentence_store, store
-from .building import DenseKind, build_index
+from .building import build_index
 from .encoder import Encoder, get_encoder
 from .encoder_files import DEFAULT_ENCODER
 from .files import check, damaged
@@ -84,7 +84,7 @@ class Index:
         progress: Callable[[int, int], None] | None = None,
         overwrite: bool = False,
         update: bool = False,
-        dense_kind: DenseKind = "auto",
+        dense_kind: dense.Kind = "auto",
         backend: Backend = "torch",
         dtype: DType = "float32",
     ) -> "Index":

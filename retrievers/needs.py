@@ -4,6 +4,7 @@ Memory is told on Linux (what is available, and the limit of the control group);
 """
 
 import dataclasses
+import json
 import shutil
 from collections.abc import Sequence
 from pathlib import Path
@@ -21,7 +22,7 @@ _LINKS = 320
 # Tokens of the keyword index a byte of text, and what each takes in memory and on disk.
 _KEYWORD_MEMORY = 6
 _KEYWORD_DISK = 1
-# What is written is there three times at most: finished embeddings, gathered, and the file that is searched.
+# Vectors are there three times at most: finished embeddings, gathered, and in a graph.
 _COPIES = 3
 
 
@@ -127,8 +128,6 @@ def _group_memory() -> int | None:
 
 def _dimension(encoder: Path) -> int:
     """Length of the encoder's vectors by its configuration; that of the default one where it does not say."""
-    import json
-
     try:
         return int(json.loads((Path(encoder) / "config.json").read_bytes())["hidden_size"])
     except (OSError, ValueError, KeyError, TypeError):

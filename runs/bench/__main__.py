@@ -1,6 +1,6 @@
 """Run every benchmark, or those named, and write the page: `python -m executionrag.runs.bench [NAME …] --data DIR`.
 
-Exits with 1 where a target is missed.
+Exits with 1 where a target is missed or a benchmark cannot use what it was given.
 """
 
 import argparse
@@ -11,6 +11,7 @@ from importlib import import_module
 from pathlib import Path
 from types import ModuleType
 
+from ...errors import UserError
 from ..output import Console
 from . import results
 from .measured import Measured, show_table
@@ -56,6 +57,10 @@ def main(arguments: Sequence[str], console: Console, benches: Mapping[str, Modul
             rows = measure(setting)
         except Skipped as reason:
             console.warn(f"{name}: left out; it {reason}")
+            continue
+        except UserError as error:  # the others still run
+            console.fail(f"{name}: {error}")
+            missed = True
             continue
         console.out.heading(name)
         show_table(console.out, rows)

@@ -11,11 +11,8 @@ threads at once, each sending its next question when it has the vector of its la
 """
 
 import statistics
-import threading
 from collections.abc import Callable, Sequence
-from concurrent.futures import ThreadPoolExecutor
 from functools import partial
-from time import perf_counter
 from typing import TYPE_CHECKING, Any
 
 from ...errors import UserError
@@ -28,7 +25,7 @@ from ..benchmarks.record import BenchmarkQuestion, Paragraph
 from . import corpora
 from .measured import Measured
 from .setting import Setting, machine
-from .timing import quartiles, seconds, timed, times_faster
+from .timing import quartiles, seconds, seconds_from_threads, timed, times_faster
 
 if TYPE_CHECKING:
     import numpy as np
@@ -113,7 +110,7 @@ def _queries(setting: Setting, encoder: Encoder) -> list[Measured]:
     alone, together = [], []
     for _ in range(setting.rounds):
         alone.append(seconds(partial(_each, encoder.encode_query, questions)) / len(questions))
-        together.append(_from_threads(encoder, questions) / len(questions))
+        together.append(seconds_from_threads(_THREADS, encoder.encode_query, questions) / len(questions))
     note = f"{len(questions)} questions, each alone"
     return [
         timed("query: light encoder, p50", ours, note=note),
@@ -170,21 +167,3 @@ def _recall(
 def _each(encode: Callable[[str], object], queries: Sequence[str]) -> list[float]:
     """The seconds of each query."""
     return [seconds(partial(encode, query)) for query in queries]
-
-
-def _from_threads(encoder: Encoder, queries: Sequence[str]) -> float:
-    """Seconds until all queries have their vectors when 16 threads ask."""
-    ready = threading.Barrier(_THREADS + 1)
-
-    def ask(thread: int) -> None:
-        ready.wait()
-        for query in queries[thread::_THREADS]:
-            encoder.encode_query(query)
-
-    with ThreadPoolExecutor(_THREADS) as pool:
-        asking = [pool.submit(ask, thread) for thread in range(_THREADS)]
-        ready.wait()
-        began = perf_counter()
-        for future in asking:
-            future.result()
-        return perf_counter() - began

@@ -69,4 +69,7 @@ def show_table(screen: Screen, rows: Sequence[Measured]) -> None:
 def _number(value: float) -> str:
     if isinstance(value, int):
         return f"{value:,}"
-    return f"{value:,.2f}" if abs(value) >= 1 or value == 0 else f"{value:.3g}"
+    if abs(value) >= 1 or value == 0:
+        return f"{value:,.2f}"
+    short = f"{value:.3g}"
+    return short if abs(float(short)) < 1 else f"{value:.6f}"  # 1 only where it is 1

@@ -4,7 +4,9 @@ Figures are medians of rounds with their quartiles. A ratio is taken round by ro
 """
 
 import statistics
+import threading
 from collections.abc import Callable, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from time import perf_counter
 from typing import Any
 
@@ -16,6 +18,24 @@ def seconds(action: Callable[[], Any]) -> float:
     began = perf_counter()
     action()
     return perf_counter() - began
+
+
+def seconds_from_threads(threads: int, answer: Callable[[Any], Any], questions: Any) -> float:
+    """Wall time in seconds until so many threads, which begin at once, have put all questions."""
+    ready = threading.Barrier(threads + 1)
+
+    def ask(thread: int) -> None:
+        ready.wait()
+        for question in questions[thread::threads]:
+            answer(question)
+
+    with ThreadPoolExecutor(threads) as pool:
+        asking = [pool.submit(ask, thread) for thread in range(threads)]
+        ready.wait()
+        began = perf_counter()
+        for future in asking:
+            future.result()
+        return perf_counter() - began
 
 
 def taking_turns(ours: Callable[[], Any], reference: Callable[[], Any], rounds: int) -> tuple[list[float], list[float]]:

@@ -143,6 +143,7 @@ def _build(
 ) -> "Changes":
     """Build or update, saying what is known already; an interruption says what is kept."""
     from ...retrievers.building import build_index
+    from ...retrievers.embedded import folder_beside
 
     def planned(changes: "Changes") -> None:
         if updates or changes.resumed:
@@ -167,7 +168,7 @@ def _build(
                 planned=planned,
             )
         except KeyboardInterrupt:
-            kept = out.with_name(f"{out.name}.embedded")
+            kept = folder_beside(out.resolve() if out.is_symlink() else out)
             if kept.is_dir():
                 console.err.line(f"what is embedded is kept in {kept}; the same command goes on from there")
             raise

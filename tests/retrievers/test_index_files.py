@@ -190,3 +190,11 @@ def test_a_corpus_that_cannot_be_indexed_is_refused_before_the_encoder_is_asked(
     monkeypatch.setattr(building, "get_encoder", lambda *_: pytest.fail("asked for the encoder"))
     with pytest.raises(UserError, match=said):
         Index.build(passages, tmp_path / "i")
+
+
+def test_a_folder_whose_manifest_is_broken_is_left_alone_and_says_what_to_do(tmp_path):
+    index = Index.build(TINY[:1], tmp_path / "i").path
+    (index / "manifest.json").write_text("{")
+    with pytest.raises(UserError, match=r"left alone; remove the folder, or give another place$"):
+        Index.build(TINY[:1], index, overwrite=True)
+    assert (index / "manifest.json").read_text() == "{"

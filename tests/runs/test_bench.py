@@ -4,6 +4,7 @@ import io
 import math
 from types import ModuleType
 
+from executionrag.errors import UserError
 from executionrag.runs.bench import __main__ as bench
 from executionrag.runs.bench.measured import Measured, show_table
 from executionrag.runs.bench.memory_per_question import slope
@@ -61,6 +62,11 @@ def test_the_table_shows_figures_spreads_and_targets():
     ]
 
 
+def test_a_figure_just_below_1_is_not_shown_as_1():
+    shown = [Measured("x", value).figure for value in (0.99998, 0.9994, 1.0, 0.0123)]
+    assert shown == ["0.999980", "0.999", "1.00", "0.0123"]
+
+
 def test_a_ratio_is_taken_round_by_round():
     row = times_faster("x", [1.0, 2.0, 4.0], [10.0, 40.0, 40.0], floor=10)
     assert (row.value, row.spread, row.broken) == (10.0, (10.0, 15.0), False)
@@ -93,6 +99,16 @@ def test_a_benchmark_without_its_data_is_left_out_and_says_what_it_needs():
     assert bench.main(["needy"], there, BENCHES) == 0
     assert "needy: left out; it needs benchmark files" in there.err.stream.getvalue()
     assert there.out.stream.getvalue() == ""
+
+
+def test_a_benchmark_that_cannot_use_its_data_says_so_in_a_line_and_the_others_still_run():
+    def refuse(setting):
+        raise UserError("data/musique_dev.jsonl: no such file")
+
+    there = console()
+    assert bench.main([], there, {"refusing": bench_of("", refuse), "good": BENCHES["good"]}) == 1
+    assert "refusing: data/musique_dev.jsonl: no such file" in there.err.stream.getvalue()
+    assert "a | b" in there.out.stream.getvalue()
 
 
 def test_the_page_shows_now_beside_before_and_keeps_what_did_not_run_again(tmp_path):
