@@ -119,7 +119,8 @@ def test_numpy_multiplies_in_the_asking_thread_while_questions_run(tmp_path):
     def of_numpy():
         np.ones((2, 2)) @ np.ones((2, 2))
         pools = ThreadpoolController().select(user_api="blas").info()
-        return {pool["num_threads"] for pool in pools}
+        # Not that of faiss, where it is loaded: OpenMP counts for each thread apart.
+        return {pool["num_threads"] for pool in pools if pool.get("threading_layer") != "openmp"}
 
     class Looks(Asks):
         def forward(self, question):
