@@ -10,6 +10,7 @@ is padded with other texts than there.
 import dataclasses
 from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from ..errors import UserError
 from . import dense, keyword, sentence_store, store
@@ -22,8 +23,12 @@ from .manifest import MANIFEST, Granularity, Manifest, read_manifest
 from .needs import require_room
 from .passage import Passage
 from .passage_backend import Backend, DType, require_possible
+from .probes import probe_texts
 from .standing import Standing
 from .text import replace_surrogates
+
+if TYPE_CHECKING:
+    import numpy as np
 
 # Where the vectors of a graph lie while it is made.
 _GATHERED = "gathered.npy"
@@ -116,7 +121,7 @@ def build_index(
             _embed(model, texts, known, place, progress, backend, dtype)
             dimension = known.write(folder / (_GATHERED if graph else dense.VECTORS))
             if graph:
-                _make_graph(folder)
+                _make_graph(folder, model.encode_query, ordered)
             local = Path(encoder).expanduser()
             manifest = Manifest(
                 corpus_digest=sha256_of(folder / store.PASSAGES),
@@ -168,12 +173,13 @@ def _embed(
         known.own = place.vectors()
 
 
-def _make_graph(folder: Path) -> None:
+def _make_graph(folder: Path, encode_query: "Callable[[str], np.ndarray]", passages: Sequence[Passage]) -> None:
     """Make the graph of the gathered vectors, which are mapped rather than read."""
     import numpy as np
 
     vectors: np.ndarray = np.load(folder / _GATHERED, mmap_mode="r", allow_pickle=False)
-    dense.build(vectors, folder, kind="hnsw")
+    probes = np.stack([encode_query(text) for text in probe_texts(passages)])
+    dense.build(vectors, folder, kind="hnsw", probes=probes)
     del vectors
     (folder / _GATHERED).unlink()
 

@@ -28,8 +28,8 @@ _EF_SEARCH_BEFORE = 256
 _LINKS = 32
 _EF_BUILD = 200
 _PROBES = 256
-# Length of the noise that makes a probe of a row. Probes as near to their rows as real questions are to their best
-# passages would be easier to answer than those questions, and the search would look too little: these are farther.
+# Length of the noise that makes a probe of a row where no better probes are given. A probe near its row is easier to
+# answer than a question, and the search would look too little: these lie far off.
 _NOISE = 2.0
 _SEED = 29
 
@@ -40,11 +40,16 @@ def build(vectors: "np.ndarray", folder: Path, probes: "np.ndarray | None" = Non
     Args:
         vectors: Unit vectors, float32 of shape (rows, dimension).
         folder: Where to.
-        probes: Unit vectors like those of queries to come; default: rows with noise.
+        probes: Unit vectors like those of queries to come (at most 256 are used); default: rows with noise.
 
     Raises:
         OSError: The graph cannot be written.
     """
+    _write_graph(vectors, folder)
+    tune(vectors, folder, probes)
+
+
+def _write_graph(vectors: "np.ndarray", folder: Path) -> None:
     import faiss
     import numpy as np
 
@@ -60,7 +65,12 @@ def build(vectors: "np.ndarray", folder: Path, probes: "np.ndarray | None" = Non
         faiss.write_index(graph, str(folder / GRAPH))
     except RuntimeError as error:  # faiss says no more than that the write failed
         raise OSError(f"writing {GRAPH} failed: {error}") from error
-    del graph
+
+
+def tune(vectors: "np.ndarray", folder: Path, probes: "np.ndarray | None" = None) -> None:
+    """Choose how far a search of a graph that stands looks, and write the settings; arguments as of `build`."""
+    import numpy as np
+
     asked = _noisy(vectors) if probes is None or not len(probes) else np.asarray(probes[:_PROBES], dtype=np.float32)
     ef_search, recall = _choose(HnswSearch(folder, _STEPS[0]), FlatSearch(vectors), asked)
     settings = {

@@ -6,10 +6,13 @@ real one with small noise. Everything is drawn with a fixed seed. The big
 indexes are assembled once and kept in the cache.
 """
 
+import os
 import random
+import shutil
+from collections.abc import Callable
 from functools import lru_cache
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Literal
 
 from ...retrievers import dense, keyword, store
 from ...retrievers.encoder import get_encoder
@@ -18,12 +21,15 @@ from ...retrievers.files import describe, replacing, sha256_of, write_bytes
 from ...retrievers.index import Index
 from ...retrievers.manifest import MANIFEST, VERSION, Manifest
 from ...retrievers.passage import Passage
+from ...retrievers.probes import probe_texts
 from ..benchmarks.corpus_file import read_corpus
 from ..benchmarks.load import load_benchmark
 from .setting import Setting
 
 if TYPE_CHECKING:
     import numpy as np
+
+DenseKind = Literal["flat", "hnsw"]
 
 SEED = 20_261
 #: Length of the noise vector that tells a made-up unit vector from the real one it came from.
@@ -94,28 +100,61 @@ def vectors(setting: Setting, count: int) -> "np.ndarray":
     return made
 
 
+def keyword_index(setting: Setting, count: int) -> Path:
+    """The folder of a keyword index of so many passages, built where it is not kept yet."""
+
+    def build(folder: Path) -> None:
+        keyword.build((passage.embedding_text for passage in passages(setting, count)), folder)
+
+    return _kept(setting, f"keyword-{count}-format-{VERSION}", build)
+
+
+def dense_index(setting: Setting, count: int, kind: DenseKind) -> Path:
+    """The folder of a dense index of so many vectors, built where it is not kept yet."""
+    return _kept(setting, f"dense-{kind}-{count}-format-{VERSION}", lambda out: build_dense(setting, count, kind, out))
+
+
+def build_dense(setting: Setting, count: int, kind: DenseKind, folder: Path) -> None:
+    """Write a dense index of so many vectors; a graph is tuned by probes made from the passages, as in the product."""
+    import numpy as np
+
+    probes = None
+    if kind == "hnsw":
+        encoder = get_encoder(DEFAULT_ENCODER)
+        probes = np.stack([encoder.encode_query(text) for text in probe_texts(passages(setting, count))])
+    dense.build(vectors(setting, count), folder, kind, probes)
+
+
 def indexed(setting: Setting, count: int) -> Path:
     """The folder of an index of so many passages and vectors, assembled where it is not kept yet."""
-    out = setting.cache / f"index-{count}-format-{VERSION}"
-    if out.exists():
-        return out
-    made = passages(setting, count)
-    matrix = vectors(setting, count)
-    with replacing(out.absolute()) as folder:
+
+    def assemble(folder: Path) -> None:
+        made = passages(setting, count)
         store.write(made, folder)
-        keyword.build((passage.embedding_text for passage in made), folder)
-        dense.build(matrix, folder)
+        kind: DenseKind = "hnsw" if dense.is_graph("auto", count) else "flat"
+        for part in (keyword_index(setting, count), dense_index(setting, count, kind)):
+            shutil.copytree(part, folder, copy_function=os.link, dirs_exist_ok=True)
         manifest = Manifest(
             corpus_digest=sha256_of(folder / store.PASSAGES),
             encoder=DEFAULT_ENCODER,
             encoder_digest=get_encoder(DEFAULT_ENCODER).digest,
             granularity="passage",
-            passages=len(made),
-            vectors=len(matrix),
-            dimension=matrix.shape[1],
+            passages=count,
+            vectors=count,
+            dimension=get_encoder(DEFAULT_ENCODER).encode_query("?").shape[0],
             files=describe(folder),
         )
         write_bytes(folder / MANIFEST, manifest.to_json().encode())
+
+    return _kept(setting, f"index-{count}-format-{VERSION}", assemble)
+
+
+def _kept(setting: Setting, name: str, make: Callable[[Path], None]) -> Path:
+    """The folder of that name in the cache, made where it is not there yet; an unfinished one never is."""
+    out = setting.cache / name
+    if not out.exists():
+        with replacing(out.absolute()) as folder:
+            make(folder)
     return out
 
 

@@ -9,12 +9,9 @@ from real sentences. A time is one query's, the median over the queries with its
 
 import re
 from collections.abc import Callable, Sequence
-from pathlib import Path
 from time import perf_counter
 
 from ...retrievers import keyword
-from ...retrievers.files import replacing
-from ...retrievers.manifest import VERSION
 from . import corpora
 from .measured import Measured
 from .setting import Setting
@@ -61,7 +58,7 @@ def scan(texts: Sequence[str], query: str, k: int) -> list[tuple[int, int]]:
 
 def _at(setting: Setting, count: int, wordings: dict[str, list[str]]) -> list[Measured]:
     texts = [passage.embedding_text for passage in corpora.passages(setting, count)]
-    folder = _indexed(setting, count, texts)
+    folder = corpora.keyword_index(setting, count)
     for row, text in enumerate(texts):
         texts[row] = text.lower()
     size = sum(file.stat().st_size for file in (folder / keyword.FOLDER).iterdir())
@@ -102,12 +99,3 @@ def _each(search: Callable[[str], object], queries: Sequence[str]) -> list[float
         search(query)
         times.append(perf_counter() - began)
     return times
-
-
-def _indexed(setting: Setting, count: int, texts: Sequence[str]) -> Path:
-    """The folder that holds a keyword index of the texts, built where it is not kept yet."""
-    out = setting.cache / f"keyword-{count}-format-{VERSION}"
-    if not out.exists():
-        with replacing(out.absolute()) as folder:
-            keyword.build(texts, folder)
-    return out

@@ -241,6 +241,7 @@ def test_a_large_corpus_uses_the_graph_and_finds_the_same(passages, passage_inde
     monkeypatch.setattr(index_module.dense, "FLAT_LIMIT", 5)
     index = Index.build(passages, tmp_path / "i")
     assert (tmp_path / "i" / "vectors.hnsw").exists()
+    assert json.loads((tmp_path / "i" / "dense.json").read_bytes())["probes_from"] == "texts"
     for query in ("whales", "the director of the observatory"):
         assert ids(index.semantic_search(query, 5)) == ids(passage_index.semantic_search(query, 5))
     content = (tmp_path / "i" / "vectors.hnsw").read_bytes()
