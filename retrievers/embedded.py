@@ -5,7 +5,8 @@ so that embeddings of two encoders never mix. After a header of fixed size stand
 embedded text, a checksum, the vector as float32. A record is appended as soon as it is finished, and flushed to disk
 within a second. One that is torn (a process killed, power lost, a full disk) is known by its length or checksum and
 left out, and its text is embedded again. A build only appends to its own file, which it locks, and only reads the
-others, so two builds of one index do not disturb each other. The folder goes when the index stands.
+others, so two builds of one index do not disturb each other. The folder goes when the index stands, with what other
+encoders and dtypes left in it.
 """
 
 import contextlib
@@ -50,7 +51,7 @@ class EmbeddedPlace:
         """Nothing is made yet; `out` is the index folder."""
         self.folder = folder_beside(out)
         self._key = f"{encoder_digest}.{dtype}"
-        self._backend = backend
+        self.backend = backend
         self._stack = contextlib.ExitStack()
         self._handle: int | None = None
         self._file = self.folder / f"{self._key}.{backend}.{secrets.token_hex(8)}.vectors"
@@ -60,16 +61,19 @@ class EmbeddedPlace:
     def finished(self) -> "Iterator[tuple[str, list[bytes], np.ndarray]]":
         """What earlier builds left: file by file its backend, and its whole records' digests and vectors (mapped).
 
-        The digest of a record that is torn or damaged is blank.
+        Files of this build's own backend come first. The digest of a record that is torn or damaged is blank.
         """
-        if not self.folder.is_dir():
-            return
-        for file in sorted(self.folder.iterdir()):
-            parts = file.name.rsplit(".", 3)
-            if len(parts) == 4 and parts[0] == self._key and parts[3] == "vectors" and file.is_file():
-                with contextlib.suppress(OSError, ValueError):
-                    digests, vectors = _read(file)
-                    yield parts[1], digests, vectors
+        mine = [(backend, file) for key, backend, file in self._files() if key == self._key]
+        for backend, file in sorted(mine, key=lambda found: (found[0] != self.backend, found[1].name)):
+            with contextlib.suppress(OSError, ValueError):
+                digests, vectors = _read(file)
+                yield backend, digests, vectors
+
+    def unfit(self) -> list[str]:
+        """By what other encoders or in what other dtypes there are embeddings, which this build cannot use."""
+        encoder = self._key.rsplit(".", 1)[0]
+        keys = {tuple(key.rsplit(".", 1)) for key, _, _ in self._files() if key != self._key}
+        return sorted({f"in {kept[-1]}" if kept[0] == encoder else "by another encoder" for kept in keys})
 
     def append(self, digests: Sequence[bytes], vectors: "np.ndarray") -> None:
         """Keep finished embeddings: the digests of some texts, and their vectors of shape (texts, dimension).
@@ -116,6 +120,13 @@ class EmbeddedPlace:
                         with contextlib.suppress(OSError):
                             file.unlink()
             self.folder.rmdir()
+
+    def _files(self) -> list[tuple[str, str, Path]]:
+        """Encoder and dtype, backend, and place of every file, in order."""
+        if not self.folder.is_dir():
+            return []
+        named = [(file.name.rsplit(".", 3), file) for file in sorted(self.folder.glob("*.vectors")) if file.is_file()]
+        return [(parts[0], parts[1], file) for parts, file in named if len(parts) == 4]
 
     def _open(self) -> int:
         flags = os.O_CREAT | os.O_EXCL | os.O_RDWR | getattr(os, "O_BINARY", 0)

@@ -1,5 +1,10 @@
-"""Where each text's vector comes from: the index that is updated, an interrupted build, or this build."""
+"""Where each text's vector comes from: the index that is updated, an interrupted build, or this build.
 
+Vectors of torch and of ONNX may stand in one index, for in float32 they agree within 1e-5; it is said, and the manifest
+has it. Vectors of another encoder or in another dtype never do.
+"""
+
+import logging
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from pathlib import Path
@@ -12,6 +17,8 @@ from .standing import Standing
 
 if TYPE_CHECKING:
     import numpy as np
+
+logger = logging.getLogger(__name__)
 
 _SLAB = 10_000
 _OWN = -1  # number of the source that this build makes
@@ -57,11 +64,25 @@ class KnownVectors:
         self.kept = self._take(digests, vectors, standing.manifest.backend)
 
     def take_finished(self, place: EmbeddedPlace) -> None:
-        """Take what interrupted builds finished."""
+        """Take what interrupted builds finished, and say where what is kept and what is missing differ."""
         for backend, digests, vectors in place.finished():
             if self._sources and self._sources[0].shape[1] != vectors.shape[1]:
                 continue
             self.resumed += self._take(digests, vectors, "onnx" if backend == "onnx" else "torch")
+        if self.missing and (unfit := place.unfit()):
+            logger.warning(
+                "%s: what an interrupted run embedded %s does not fit this run and is not used",
+                place.folder,
+                " and ".join(unfit),
+            )
+        if self.missing and self._computed - {place.backend}:
+            logger.warning(
+                "%d vectors are kept that were not all computed by %s, as the %d missing ones are: they agree within "
+                '1e-5, and the index will say "mixed"',
+                self.kept + self.resumed,
+                place.backend,
+                len(self.missing),
+            )
 
     def add_rows(self, rows: Sequence[int], first: int, backend: ComputedBy) -> None:
         """Rows that were embedded now, and where the first of them stands in `own`."""

@@ -38,6 +38,7 @@ class Manifest:
         files: Size and SHA-256 of each file, by relative path.
         backend: What computed the vectors.
         dtype: The numbers that it computed in.
+        version: Of the format.
     """
 
     corpus_digest: str
@@ -50,6 +51,7 @@ class Manifest:
     files: dict[str, dict[str, Any]]
     backend: ComputedBy = "torch"
     dtype: DType = "float32"
+    version: int = VERSION
 
     @property
     def digest(self) -> str:
@@ -64,7 +66,7 @@ class Manifest:
 
     def to_json(self) -> str:
         """The file's content."""
-        content = {"format": FORMAT, "version": VERSION, "digest": self.digest, **dataclasses.asdict(self)}
+        content = {"format": FORMAT, "version": self.version, "digest": self.digest, **dataclasses.asdict(self)}
         return json.dumps(content, indent=1, ensure_ascii=False) + "\n"
 
 
@@ -90,7 +92,7 @@ def read_manifest(folder: Path, *, any_version: bool = False, versions: Sequence
         raise damaged(file, "it is not valid JSON") from error
     if not isinstance(content, dict) or content.pop("format", None) != FORMAT:
         raise UserError(f"{folder}: not an index ({MANIFEST} is of something else); give the folder that indexing made")
-    version = content.pop("version", None)
+    version = content.get("version")
     if version not in versions and not any_version:
         raise UserError(
             f"{folder}: index format {version!r}, but this version reads {VERSION}; make it again: "

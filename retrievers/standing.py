@@ -1,6 +1,5 @@
 """The index that stands where one is to be updated: what it must have in common with the new one, and its vectors."""
 
-import json
 import logging
 from collections.abc import Sequence
 from pathlib import Path
@@ -31,7 +30,7 @@ class Standing:
         """
         self.path = path
         self.manifest: Manifest = read_manifest(path, versions=KEPT_VERSIONS)
-        self._current = json.loads((path / MANIFEST).read_bytes())["version"] == VERSION
+        self._current = self.manifest.version == VERSION
 
     def require_same(self, encoder: str, encoder_digest: str, granularity: Granularity, dtype: DType) -> None:
         """Refuse to go on with another encoder, granularity or dtype than the index has.
