@@ -7,7 +7,7 @@ import dataclasses
 import tempfile
 import threading
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from time import thread_time
 from typing import Any
@@ -143,30 +143,45 @@ def questions(count: int) -> list[BenchmarkQuestion]:
 
 
 @contextmanager
-def workload(count: int, finished: Callable[[QuestionRecord], None] = lambda _: None) -> Iterator[Workload]:
+def minihop_index() -> Iterator[TimedIndex]:
+    """MiniHop's passages, indexed in a temporary folder."""
+    with tempfile.TemporaryDirectory() as folder:
+        yield TimedIndex(Index.build(passages_from_rows(MiniHop.corpus), Path(folder) / "index"))
+
+
+@contextmanager
+def workload(
+    count: int, finished: Callable[[QuestionRecord], None] = lambda _: None, index: TimedIndex | None = None
+) -> Iterator[Workload]:
     """A run of so many questions in a temporary folder.
 
     Args:
         count: Questions.
         finished: Told of each row once it is on disk.
+        index: What is searched; MiniHop's own passages, indexed for this run, where it is not given.
     """
     asked = questions(count)
-    with tempfile.TemporaryDirectory() as folder:
-        index = TimedIndex(Index.build(passages_from_rows(MiniHop.corpus), Path(folder) / "index"))
+    with ExitStack() as stack:
+        folder = stack.enter_context(tempfile.TemporaryDirectory())
+        searched = index or stack.enter_context(minihop_index())
         run = RunFolder.create(Path(folder) / "run", {}, "bench", [question.id for question in asked])
         engine = ReaderEngine(Reader(asked))
         evaluation = TimedEvaluation(
             run,
-            make_system(SYSTEM, index),  # type: ignore[arg-type]
-            index,  # type: ignore[arg-type]
+            make_system(SYSTEM, searched),  # type: ignore[arg-type]
+            searched,  # type: ignore[arg-type]
             asked,
             {question.id: _gold(question) for question in asked},
             benchmark="minihop",
             system=SYSTEM,
             finished=finished,
         )
-        lm = dspy.LM("scripted/reader", engine=engine, cache=False, num_retries=0)
-        yield Workload(run, evaluation, engine, index, lm)
+        yield Workload(run, evaluation, engine, searched, scripted_lm(engine))
+
+
+def scripted_lm(engine: ReaderEngine) -> dspy.LM:
+    """An LM that asks this engine; nothing is cached, nothing retried."""
+    return dspy.LM("scripted/reader", engine=engine, cache=False, num_retries=0)
 
 
 def _gold(question: BenchmarkQuestion) -> tuple[GoldPassage, ...]:
