@@ -11,7 +11,7 @@ help: ## Show the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-12s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
 
 $(STAMP): pyproject.toml constraints.txt
-	@echo "Setting up $(VENV): about 2.6 GB of Python packages on disk (PyTorch, sentence-transformers, DSPy, …), from pip's package index."
+	@echo "Setting up $(VENV): about 2.7 GB of Python packages on disk (PyTorch, sentence-transformers, DSPy, …), from pip's package index."
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "Python 3.11 or newer is needed: make PYTHON=python3.11 …")'
 	$(PYTHON) -m venv $(VENV)
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check --constraint constraints.txt --editable '.[local,dev,mlflow,onnx,optimize]'

@@ -1,6 +1,11 @@
 """Memory and disk that a build needs, estimated before its work begins, against what the machine has left.
 
 Memory is told on Linux (what is available, and the limit of the control group); elsewhere it is not looked at.
+
+The constants are upper bounds. They were set by sampling the resident memory and the files of whole builds: of real
+passages by the default encoder with torch in both dtypes and with ONNX, and of 100,000 and 300,000 passages, and the
+sentences of 100,000, whose vectors were made beforehand. Vectors that are mapped from disk are not counted as memory,
+for the system takes that back when it is short of it; libraries are, for they are in use.
 """
 
 import dataclasses
@@ -12,18 +17,22 @@ from pathlib import Path
 from ..errors import UserError
 from .passage import Passage
 
-_GB = 1e9
-# Bytes. The encoder's libraries and the texts that it has in hand, beside its weights.
-_LIBRARIES = 500_000_000
-# A text's digest and place in the tables, and a passage's entries in those of the keyword index beside its tokens.
-_PER_TEXT = 600
+# Bytes. The encoder's libraries and the longest texts that it has in hand, beside its weights.
+_LIBRARIES = 820_000_000
+# Weights as they are read and as they are computed with, and once more: the copy that ONNX computes with, or that of
+# the query encoder, which a graph's probes need.
+_WEIGHTS = 3
+# A text's digest and place in the tables, and what the keyword index leaves scattered once it is made.
+_PER_TEXT = 1_000
 # A graph's links and the working space of making it, a vector.
 _LINKS = 320
-# Tokens of the keyword index a byte of text, and what each takes in memory and on disk.
+# The keyword index a byte of text: its tokens in memory while it is made.
 _KEYWORD_MEMORY = 6
-_KEYWORD_DISK = 1
-# Vectors are there three times at most: finished embeddings, gathered, and in a graph.
-_COPIES = 3
+# On disk a byte of text is in the passages and in the keyword index; a text has a record's head and places beside it.
+_TEXT_DISK = 2.25
+_PER_TEXT_DISK = 160
+# How often vectors are on disk at most: finished embeddings and gathered ones, and those of a graph.
+_COPIES, _COPIES_OF_GRAPH = 2, 3
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -44,7 +53,7 @@ def estimate(texts: int, text_bytes: int, dimension: int, weights: int, *, graph
 
     Args:
         texts: How many texts are embedded.
-        text_bytes: Size of all of them.
+        text_bytes: Size of all of them in UTF-8.
         dimension: Length of a vector.
         weights: Size of the encoder's weights, in bytes.
         graph: Whether a graph is made, which holds the vectors in memory.
@@ -52,9 +61,10 @@ def estimate(texts: int, text_bytes: int, dimension: int, weights: int, *, graph
     vectors = texts * dimension * 4
     base = texts * _PER_TEXT + text_bytes
     keyword = text_bytes * _KEYWORD_MEMORY
-    encoding = _LIBRARIES + 2 * weights
+    encoding = _LIBRARIES + _WEIGHTS * weights
     linked = encoding + vectors + texts * _LINKS if graph else encoding
-    disk = text_bytes * (1 + _KEYWORD_DISK) + vectors * _COPIES + texts * (60 + (_LINKS if graph else 0))
+    copies = vectors * (_COPIES_OF_GRAPH if graph else _COPIES)
+    disk = int(text_bytes * _TEXT_DISK) + copies + texts * (_PER_TEXT_DISK + (_LINKS if graph else 0))
     return Needs(base + max(keyword, encoding, linked), disk)
 
 
@@ -64,7 +74,7 @@ def require_room(passages: Sequence[Passage], texts: Sequence[str], encoder: Pat
     Raises:
         UserError: Too little of either; the message has figures and an alternative.
     """
-    text_bytes = sum(len(text) for text in texts)
+    text_bytes = sum(len(text.encode()) for text in texts)
     weights = sum(file.stat().st_size for file in Path(encoder).glob("*.safetensors"))
     dimension = _dimension(encoder)
     needs = estimate(len(texts), text_bytes, dimension, weights, graph=graph)
@@ -74,17 +84,22 @@ def require_room(passages: Sequence[Passage], texts: Sequence[str], encoder: Pat
         other = estimate(len(texts), text_bytes, dimension, weights, graph=False).memory
         instead = "index a smaller corpus, or on a machine with more"
         if graph and other < needs.memory:
-            instead = f"give --dense flat, which needs about {other / _GB:.1f} GB, or use a machine with more"
+            instead = f"give --dense flat, which needs about {_size(other)}, or use a machine with more"
         raise UserError(
-            f"{what} needs about {needs.memory / _GB:.1f} GB of memory, and {available / _GB:.1f} GB are available; "
-            f"{instead}"
+            f"{what} needs about {_size(needs.memory)} of memory, and {_size(available)} are available; {instead}"
         )
     free = free_disk(out)
     if free is not None and needs.disk > free:
         raise UserError(
-            f"{out}: {what} needs about {needs.disk / _GB:.2f} GB of disk, and {free / _GB:.2f} GB are free; free some "
-            "space, or give another --out"
+            f"{out}: {what} needs about {_size(needs.disk)} of disk, and {_size(free)} are free; free some space, or "
+            "give another --out"
         )
+
+
+def _size(count: int) -> str:
+    """Bytes as a person reads them."""
+    unit, name = next(((unit, name) for unit, name in ((1e9, "GB"), (1e6, "MB")) if count >= unit), (1e3, "kB"))
+    return f"{count / unit:.1f} {name}"
 
 
 def available_memory() -> int | None:
