@@ -5,12 +5,10 @@ Such a product's last bits depend on what was multiplied with it, so it only pic
 scored again one by one in float64, always in the same order. A result never depends on what else was asked.
 """
 
-import threading
-from concurrent.futures import Future
-from time import perf_counter, sleep
 from typing import TYPE_CHECKING
 
 from .ranking import DECIMALS, rank
+from .together import Together
 
 if TYPE_CHECKING:
     import numpy as np
@@ -24,9 +22,11 @@ _ONE_BY_ONE = 2
 _FILL = 8
 _SCORED_AT_ONCE = 1 << 12
 _LEAST_FRESH = 64
-# Waiting for company, where there was some: at most this share of the last search's time, in steps of so many seconds.
+# So many queries are searched together at most.
+_MOST = 64
+# The share of a search's time that it may wait for company: to wait for those that ask again costs less than to search
+# twice.
 _GATHER = 0.15
-_MOMENT = 5e-5
 
 
 class FlatSearch:
@@ -35,11 +35,7 @@ class FlatSearch:
     def __init__(self, vectors: "np.ndarray") -> None:
         """Search these rows: float32 of shape (rows, dimension), no longer than 1."""
         self.vectors = vectors
-        self._lock = threading.Lock()
-        self._waiting: list[_Asked] = []
-        self._searching = False
-        self._crowd = 1  # how many asked at about the same time, when last seen
-        self._took = 0.0  # seconds of the last search
+        self._together = Together(self._candidates, most=_MOST, gather=_GATHER)
 
     def best(self, query: "np.ndarray", count: int) -> list[tuple[int, float]]:
         """The best rows for a query.
@@ -57,7 +53,7 @@ class FlatSearch:
         count = min(count, len(self.vectors))
         if count < 1 or not np.isfinite(query).all():
             return []
-        rows = self._candidates(query, count)
+        rows = self._together.ask((query, count))
         return rank(rows, fixed_scores(self.vectors, rows, query), count)
 
     def best_of_many(self, queries: "np.ndarray", count: int) -> list[list[tuple[int, float]]]:
@@ -71,76 +67,8 @@ class FlatSearch:
                 found.append(rank(rows, fixed_scores(self.vectors, rows, query), count))
         return found
 
-    def _candidates(self, query: "np.ndarray", count: int) -> "np.ndarray":
-        """Rows among which are the best `count`: found by this thread, or by the one that searches at the moment."""
-        mine = _Asked(query, count)
-        with self._lock:
-            self._waiting.append(mine)
-            wait = self._searching
-            self._searching = True
-        try:
-            if wait and (rows := mine.answer.result()) is not None:
-                return rows
-        except BaseException:
-            self._leave(mine)
-            raise
-        return self._answer_all(mine)
-
-    def _answer_all(self, mine: "_Asked") -> "np.ndarray":
-        """Search for all that wait, this thread's own query among them; then the first that came later does."""
-        others: list[_Asked] = []
-        began = perf_counter()
-        try:
-            # Those that were just answered are about to ask again: to wait for them costs less than to search twice.
-            while len(self._waiting) < self._crowd and perf_counter() - began < self._took * _GATHER:
-                sleep(_MOMENT)
-            with self._lock:
-                others = [asked for asked in self._waiting if asked is not mine]
-                self._waiting = []
-            began = perf_counter()
-            rows, *found = candidates(
-                self.vectors,
-                [mine.query, *(asked.query for asked in others)],
-                [mine.count, *(asked.count for asked in others)],
-            )
-            for asked, its in zip(others, found, strict=True):
-                asked.answer.set_result(its)
-        except Exception as error:
-            for asked in others:
-                asked.answer.set_exception(error)
-            raise
-        finally:
-            with self._lock:
-                self._took = perf_counter() - began
-                self._crowd = 1 + len(others) + len(self._waiting)
-                # An interrupt of this thread is no matter of the others: they are still to be answered.
-                unanswered = [asked for asked in others if not asked.answer.done()]
-                self._waiting = [*unanswered, *(asked for asked in self._waiting if asked is not mine)]
-                self._hand_over()
-        return rows
-
-    def _leave(self, mine: "_Asked") -> None:
-        """Wait no longer; whoever was to search next and leaves makes way for another."""
-        with self._lock:
-            was_next = mine.answer.done() and mine.answer.exception() is None and mine.answer.result() is None
-            self._waiting = [asked for asked in self._waiting if asked is not mine]
-            if was_next:
-                self._hand_over()
-
-    def _hand_over(self) -> None:
-        """Make the first that waits search next; the caller holds the lock."""
-        self._searching = bool(self._waiting)
-        if self._waiting:
-            self._waiting[0].answer.set_result(None)
-
-
-class _Asked:
-    """A query that waits. Its answer is its candidates, or None: then its own thread is the next to search for all."""
-
-    def __init__(self, query: "np.ndarray", count: int) -> None:
-        self.query = query
-        self.count = count
-        self.answer: Future[np.ndarray | None] = Future()
+    def _candidates(self, asked: "list[tuple[np.ndarray, int]]") -> "list[np.ndarray]":
+        return candidates(self.vectors, [query for query, _ in asked], [count for _, count in asked])
 
 
 def fixed_scores(vectors: "np.ndarray", rows: "np.ndarray", query: "np.ndarray") -> "np.ndarray":

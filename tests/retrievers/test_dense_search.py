@@ -155,14 +155,14 @@ def test_sixteen_threads_get_what_one_gets(tmp_path, random_vectors):
     assert [found[number] for number in range(160)] == alone
 
 
-def test_waiting_queries_are_searched_together_and_fail_together(random_vectors, monkeypatch):
+def test_waiting_queries_are_searched_together_and_fail_alone(random_vectors, monkeypatch):
     sizes, first_is_on, go_on = [], threading.Event(), threading.Event()
 
     def held(vectors, queries, counts):
         sizes.append(len(queries))
         first_is_on.set()
         assert go_on.wait(30)
-        if len(queries) > 1:
+        if any(np.array_equal(query, random_vectors[2]) for query in queries):
             raise MemoryError("too many")
         return candidates(vectors, queries, counts)
 
@@ -172,66 +172,14 @@ def test_waiting_queries_are_searched_together_and_fail_together(random_vectors,
         first = pool.submit(search.best, random_vectors[0], 1)
         assert first_is_on.wait(30)
         others = [pool.submit(search.best, random_vectors[row], 1) for row in (1, 2, 3)]
-        while len(search._waiting) < 3:
+        while len(search._together._waiting) < 3:
             pass
         go_on.set()
         assert first.result(30) == [(0, 1.0)]
-        for other in others:
-            with pytest.raises(MemoryError):
-                other.result(30)
-    assert sizes == [1, 3]
-    assert search.best(random_vectors[5], 1) == [(5, 1.0)]
-
-
-@pytest.mark.parametrize("when", ["while it waits", "once it is to search for all", "while it searches for all"])
-def test_an_interrupted_question_leaves_the_others_their_answers(random_vectors, monkeypatch, when):
-    first_is_on, go_on = threading.Event(), threading.Event()
-    calls = []
-
-    def held(vectors, queries, counts):
-        calls.append(len(queries))
-        first_is_on.set()
-        assert go_on.wait(30)
-        if when == "while it searches for all" and len(calls) == 2:
-            raise KeyboardInterrupt
-        return candidates(vectors, queries, counts)
-
-    class Interrupted(flat_search.Future):
-        def result(self, timeout=None):
-            if threading.current_thread() is not interrupted or when == "while it searches for all":
-                return super().result(timeout)
-            if when == "once it is to search for all" and not self.done():
-                super().result(timeout)
-                raise KeyboardInterrupt
-            if not self.done():
-                raise KeyboardInterrupt
-            return super().result(timeout)
-
-    def give_up():
-        with pytest.raises(KeyboardInterrupt):
-            search.best(random_vectors[1], 1)
-
-    monkeypatch.setattr(flat_search, "candidates", held)
-    monkeypatch.setattr(flat_search, "Future", Interrupted)
-    search = FlatSearch(random_vectors)
-    interrupted = threading.Thread(target=give_up)
-    with ThreadPoolExecutor(3) as pool:
-        first = pool.submit(search.best, random_vectors[0], 1)
-        assert first_is_on.wait(30)
-        interrupted.start()
-        if when == "while it waits":
-            interrupted.join(30)
-        else:
-            while len(search._waiting) < 1:
-                pass
-        others = [pool.submit(search.best, random_vectors[row], 1) for row in (2, 3)]
-        while len(search._waiting) < (2 if when == "while it waits" else 3):
-            pass
-        go_on.set()
-        assert first.result(30) == [(0, 1.0)]
-        assert [other.result(30) for other in others] == [[(2, 1.0)], [(3, 1.0)]]
-    interrupted.join(30)
-    assert not interrupted.is_alive()
+        with pytest.raises(MemoryError):
+            others[1].result(30)
+        assert [others[0].result(30), others[2].result(30)] == [[(1, 1.0)], [(3, 1.0)]]
+    assert sizes == [1, 3, 1, 1, 1]
     assert search.best(random_vectors[5], 1) == [(5, 1.0)]
 
 
