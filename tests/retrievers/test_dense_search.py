@@ -211,10 +211,19 @@ def test_the_graph_keeps_the_least_ef_search_that_finds_enough(tmp_path, random_
     assert said["ef_search"] == hnsw._STEPS[0] or worse < hnsw.RECALL
 
 
-def test_a_recall_that_cannot_be_reached_gives_the_farthest_search(tmp_path, random_vectors, monkeypatch):
-    monkeypatch.setattr(hnsw, "RECALL", 1.1)
-    dense.build(random_vectors, tmp_path, kind="hnsw")
-    assert dense.DenseSearch(tmp_path).ef_search == 1024
+def test_a_recall_that_cannot_be_reached_gives_the_least_step_that_finds_about_as_much_as_any(random_vectors):
+    class Graph:
+        """Finds one in five at 32, three in five at 64, and never more than four in five, from 128 on."""
+
+        ef_search = 0
+
+        def best(self, query, count):
+            share = {32: 0.2, 64: 0.6}.get(self.ef_search, 0.8)
+            return plainly(random_vectors, query, count)[: int(share * 5)]
+
+    ef_search, recall = hnsw._choose(Graph(), FlatSearch(random_vectors), random_vectors[:3])
+    assert ef_search == 128
+    assert recall[5] == pytest.approx(0.8)
 
 
 @pytest.mark.parametrize(
