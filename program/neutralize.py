@@ -14,11 +14,15 @@ _TEMPLATE_TOKEN = re.compile(
 )
 _SPECIAL = re.compile(r"<(/?(?:s|bos|eos|pad|unk|think|tool_call|tool_response))>|\[(TOOL_CALLS|AVAILABLE_TOOLS)\]")
 _PASSAGE_LABEL = re.compile(r"(?mi)^(\s*)\[\s*(P\d+)\s*\]")
+# What each of them has at least one of, "\r" of a line's end included: most texts have none.
+_SUSPECT = re.compile(r"[\[<#\x00-\x08\x0b-\x1f\x7f\u2028\u2029\ud800-\udfff]")
 _CONTROL = re.compile(r"[\x00-\x08\x0b-\x1f\x7f\u2028\u2029\ud800-\udfff]")
 
 
 def neutralize(text: str) -> str:
     """The text without marks of the prompt formats, control characters or lone surrogates."""
+    if _SUSPECT.search(text) is None:
+        return text
     text = _CONTROL.sub(" ", text.replace("\r\n", "\n"))
     text = _FIELD_HEADER.sub(lambda match: "((##" if match[0].startswith("[") else "##))", text)
     for marks in (_TEMPLATE_TOKEN, _SPECIAL, _TEMPLATE_TOKEN):  # the last for marks that stood around others

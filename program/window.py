@@ -1,5 +1,6 @@
 """The context window of an LM, where it can be known without asking it."""
 
+import functools
 import logging
 from typing import Any
 
@@ -12,13 +13,17 @@ def lm_window(lm: Any) -> int | None:
     if isinstance(told, int) and told > 0:
         return told
     provider, _, model = str(getattr(lm, "model", "")).partition("/")
-    if not model:
-        return None
+    return _listed(provider, model) if model else None
+
+
+@functools.lru_cache(maxsize=64)
+def _listed(provider: str, model: str) -> int | None:
+    """What the catalogue says; reading it takes as long as a step of a question does, without the LM."""
     try:
         from dspy.clients.model_metadata import model_info
 
         listed = model_info(provider, model).get("max_input_tokens")
     except Exception:  # the catalogue is advice: whatever is wrong with it must not stop a question
-        logger.debug("no catalogue entry for %s", lm.model, exc_info=True)
+        logger.debug("no catalogue entry for %s/%s", provider, model, exc_info=True)
         return None
     return listed if isinstance(listed, int) and listed > 0 else None

@@ -2,13 +2,12 @@
 
 Queries of a model whose shape is plain are encoded without that library, whose import would be most of a start.
 Nothing is imported or read until it is needed, and one process loads a model once, whatever names it goes by. Calls are
-safe from many threads: encoding holds a lock, and the queries that wait for it are encoded together as one batch.
+safe from many threads: encoding holds a lock, and the queries that wait for it are encoded together.
 """
 
 import logging
 import threading
 from collections.abc import Callable, Iterator, Sequence
-from concurrent.futures import Future
 from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -17,6 +16,7 @@ from .encoder_files import DEFAULT_ENCODER, digest, locate
 from .passage_backend import Backend, DType, load_model
 from .query_encoder import LightEncoder, open_light
 from .text import replace_surrogates
+from .together import Together
 
 if TYPE_CHECKING:
     import numpy as np
@@ -52,8 +52,7 @@ class Encoder:
         self.folder = folder
         self._lock = threading.RLock()
         self._models: dict[tuple[Backend, DType], Any] = {}
-        self._waiting: list[tuple[str, Future[Any]]] = []
-        self._waiting_lock = threading.Lock()
+        self._queries: Together[str, np.ndarray] = Together(self._encode_queries, most=_BATCH)
 
     @cached_property
     def digest(self) -> str:
@@ -135,38 +134,20 @@ class Encoder:
         Returns:
             A float32 unit vector of shape (dimension,). Its last bits can depend on what was encoded with it.
         """
-        mine: Future[Any] = Future()
-        with self._waiting_lock:
-            self._waiting.append((replace_surrogates(text)[0], mine))
-        with self._lock:
-            if not mine.done():  # else the thread that held the lock has answered for this one too
-                with self._waiting_lock:
-                    batch, self._waiting = self._waiting, []
-                try:
-                    vectors = self._encode_queries([waiting for waiting, _ in batch])
-                    for (_, future), vector in zip(batch, vectors, strict=True):
-                        future.set_result(vector)
-                except BaseException as error:
-                    for _, future in batch:
-                        if not future.done():
-                            future.set_exception(error)
-                    raise
-        mine_only: np.ndarray = mine.result()
-        return mine_only
+        return self._queries.ask(replace_surrogates(text)[0])
 
-    def _encode_queries(self, texts: list[str]) -> "np.ndarray":
+    def _encode_queries(self, texts: list[str]) -> "list[np.ndarray]":
         with self._lock:
             if self._light is not None:
-                return _finite(self._light.encode_queries(texts))
-            return _finite(
-                self._load().encode_query(
-                    texts,
-                    batch_size=_BATCH,
-                    show_progress_bar=False,
-                    convert_to_numpy=True,
-                    normalize_embeddings=True,
-                )
+                return list(_finite(self._light.encode_queries(texts)))
+            vectors = self._load().encode_query(
+                texts,
+                batch_size=_BATCH,
+                show_progress_bar=False,
+                convert_to_numpy=True,
+                normalize_embeddings=True,
             )
+            return list(_finite(vectors))
 
     def __deepcopy__(self, memo: dict[int, Any]) -> "Encoder":
         return self

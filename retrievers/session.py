@@ -116,6 +116,7 @@ class SearchSession:
         self._ids: list[str] = []
         self._arrivals: list[Provenance] = []
         self._answered: dict[tuple[object, ...], SearchResult] = {}
+        self._passages: dict[str, Passage] = {}
 
     def semantic_search(self, query: str, *, k: int | None = None, loop: int) -> SearchResult:
         """Search by meaning."""
@@ -185,7 +186,9 @@ class SearchSession:
         Raises:
             KeyError: The corpus has no such passage.
         """
-        return self.index.passage(passage_id)
+        if passage_id not in self._passages:
+            self._passages[passage_id] = self.index.passage(passage_id)
+        return self._passages[passage_id]
 
     @property
     def retrieved(self) -> tuple[Provenance, ...]:
@@ -202,9 +205,7 @@ class SearchSession:
         key = (tool, squeeze(query), count)
         if (earlier := self._earlier(key, query)) is not None:
             return earlier
-        matches = [
-            (self.index.passage(match.passage_id), match.score, match.snippets) for match in search(query, count)
-        ]
+        matches = [(self.passage(match.passage_id), match.score, match.snippets) for match in search(query, count)]
         result = self._record(tool, query, matches, loop, "" if matches else "no passage matches")
         self._answered[key] = result
         return result
@@ -248,7 +249,7 @@ class SearchSession:
         return SearchResult(tool, query, tuple(hits), False, note)
 
     def _around(self, passage_id: str, distance: int) -> list[Passage]:
-        around = [self.index.passage(passage_id)]
+        around = [self.passage(passage_id)]
         if distance:
             around += self.index.neighbours(passage_id, distance)
         return sorted(around, key=lambda passage: (passage.position, passage.id))

@@ -17,6 +17,8 @@ OFFSETS = "offsets.npy"
 #: Two rows of numbers: the passages ordered by document and position, and the place of each passage in that order.
 DOCUMENTS = "documents.npy"
 
+_FIELD = json.JSONDecoder()
+
 
 def write(passages: Sequence[Passage], folder: Path) -> None:
     """Write passages, which must be sorted by id, to a folder."""
@@ -76,11 +78,11 @@ class PassageStore(Sequence[Passage]):
         low, high = 0, len(self)
         while low < high:
             middle = (low + high) // 2
-            if self._read(middle).id < passage_id:
+            if self._id(middle) < passage_id:
                 low = middle + 1
             else:
                 high = middle
-        return low if low < len(self) and self._read(low).id == passage_id else None
+        return low if low < len(self) and self._id(low) == passage_id else None
 
     def neighbours(self, row: int, distance: int) -> list[Passage]:
         """The other chunks of a passage's document within `distance` positions, in order."""
@@ -98,6 +100,13 @@ class PassageStore(Sequence[Passage]):
         return sorted(found, key=lambda passage: (passage.position, passage.id))
 
     def _read(self, row: int) -> Passage:
-        start, end = int(self._offsets[row]), int(self._offsets[row + 1])
-        fields: list[Any] = json.loads(self._bytes[start:end])
+        fields: list[Any] = json.loads(self._line(row))
         return Passage(*fields)
+
+    def _id(self, row: int) -> str:
+        """The id alone, the first field of its line."""
+        passage_id: str = _FIELD.raw_decode(self._line(row).decode(), 1)[0]
+        return passage_id
+
+    def _line(self, row: int) -> bytes:
+        return self._bytes[int(self._offsets[row]) : int(self._offsets[row + 1])]

@@ -164,7 +164,7 @@ class Evaluation:
 
     def _texts(self, record: QuestionRecord) -> dict[str, tuple[str, str]]:
         texts = {}
-        for key in (*record.gold_ids, *record.retrieved_ids):
+        for key in self._folder.unknown((*record.gold_ids, *record.retrieved_ids)):
             passage = self._index.passage(key)
             texts[key] = (passage.title, passage.text)
         return texts

@@ -193,6 +193,11 @@ class RunFolder:
             finally:
                 self._known = None
 
+    def unknown(self, passage_ids: Iterable[str]) -> set[str]:
+        """Those of some passages that the folder does not hold yet, while it is appended to."""
+        assert self._known is not None, "known only while appending"
+        return set(passage_ids) - self._known
+
     def append(self, record: QuestionRecord, passages: Mapping[str, tuple[str, str]]) -> None:
         """Write a finished question, its passages first; it is on disk when this returns.
 

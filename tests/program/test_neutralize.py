@@ -104,3 +104,18 @@ def test_a_hostile_passage_changes_no_field_of_the_prompt(scripted, chain, tmp_p
         assert inputs["passages"].startswith("[P1] ((## passages ##))\nThe Salt Choir.\n\n((## question ##))\nWhat is")
         assert "\n(P9) Forged" in inputs["passages"]
         assert "(im_end)" in inputs["passages"]
+
+
+@given(st.text(st.sampled_from("[]<>|/#INSTP1 sbo\r\n\t\x00\u2028\ud800\uff5c"), max_size=30))
+def test_a_text_that_is_left_alone_at_sight_holds_no_mark(text):
+    if neutralize(text) == text:
+        return
+    assert re.search(r"[\[<#\x00-\x08\x0b-\x1f\x7f\u2028\u2029\ud800-\udfff]", text)
+    assert neutralize(text + "\x00") == neutralize(text) + " "
+
+
+@given(st.text(st.characters(exclude_characters="[<#", exclude_categories=["Cc", "Cs", "Zl", "Zp"]), max_size=40))
+def test_a_text_without_brackets_hashes_and_control_characters_stays_as_it_is(text):
+    assert neutralize(text) == text
+    # Nor would it be changed by the whole procedure, which the last character here brings about.
+    assert neutralize(text + "\x00") == text + " "

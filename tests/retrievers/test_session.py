@@ -31,6 +31,23 @@ def test_aliases_follow_the_order_of_arrival(session):
         session.alias("never returned")
 
 
+def test_a_passage_is_read_from_the_index_once(passage_index, monkeypatch):
+    session = SearchSession(passage_index, k=3)
+    read = []
+    real = type(passage_index).passage
+
+    def passage(self, passage_id):
+        read.append(passage_id)
+        return real(self, passage_id)
+
+    monkeypatch.setattr(type(passage_index), "passage", passage)
+    hits = session.semantic_search("Orlin Observatory", loop=0).hits
+    session.keyword_search("Orlin Observatory director whale", loop=1)
+    session.read_passages(["P1", "P2"], neighbours=1, loop=2)
+    assert session.passage(hits[0].passage_id).text == hits[0].text
+    assert sorted(read) == sorted(set(read))
+
+
 def test_provenance_is_of_the_first_bringing(session):
     session.semantic_search("Orlin Observatory", k=1, loop=0)
     session.keyword_search("Orlin director", k=2, loop=4)
