@@ -3,14 +3,13 @@
 Over 1,000 real passages and the default encoder, which is loaded before anything is timed, as are the libraries.
 Encoding is timed inside the very build that it is compared with. Then 1 % of the passages is added and 1 % removed, by
 an update of the standing index, beside a fresh build of the same passages; and a build is interrupted half way and run
-again. Where the code that is measured has no update, it makes the whole index again, as its user had to.
+again. Of the older commit, which had no update, the whole index is made again, as its user had to.
 """
 
 import contextlib
-import inspect
 import statistics
 import tempfile
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from time import perf_counter
 from typing import Any
@@ -45,10 +44,6 @@ class _Watch:
 @contextlib.contextmanager
 def _watching() -> Iterator[_Watch]:
     """Look on while passages are encoded."""
-    if not hasattr(Encoder, "encode_blocks"):
-        with _watching_passages() as watch:
-            yield watch
-        return
     watch = _Watch()
     original = Encoder.encode_blocks
 
@@ -70,47 +65,6 @@ def _watching() -> Iterator[_Watch]:
         Encoder.encode_blocks = original  # type: ignore[method-assign]
 
 
-@contextlib.contextmanager
-def _watching_passages() -> Iterator[_Watch]:
-    """Look on where a build encodes all passages in one call."""
-    watch = _Watch()
-    original = Encoder.encode_passages
-
-    def watched(self: Encoder, texts: Sequence[str], progress: Any = None, **options: Any) -> Any:
-        outside = 0.0
-
-        def apart(action: Callable[..., None] | None) -> Callable[..., None]:
-            def told(*values: Any) -> None:
-                nonlocal outside
-                began = perf_counter()
-                try:
-                    if action is not None:
-                        action(*values)
-                finally:
-                    outside += perf_counter() - began
-
-            return told
-
-        before = watch.texts
-
-        def counted(done: int, total: int) -> None:
-            watch.texts = before + done
-            if progress is not None:
-                progress(done, total)
-
-        began = perf_counter()
-        try:
-            return original(self, texts, apart(counted), **options)
-        finally:
-            watch.seconds += perf_counter() - began - outside
-
-    Encoder.encode_passages = watched  # type: ignore[method-assign]
-    try:
-        yield watch
-    finally:
-        Encoder.encode_passages = original  # type: ignore[method-assign]
-
-
 def measure(setting: Setting, count: int = _PASSAGES) -> list[Measured]:
     """Build, update, interrupt and resume.
 
@@ -121,8 +75,6 @@ def measure(setting: Setting, count: int = _PASSAGES) -> list[Measured]:
     few = count // _SHARE
     real = real_passages(setting.need_data())[: count + few]
     fewer, more = real[:count], real
-    can_update = "update" in inspect.signature(Index.build).parameters
-    anew: dict[str, Any] = {"update": True} if can_update else {"overwrite": True}
     with tempfile.TemporaryDirectory() as folder:
         place = Path(folder)
         Index.build(real[:2], place / "warm")
@@ -133,9 +85,9 @@ def measure(setting: Setting, count: int = _PASSAGES) -> list[Measured]:
             ratios.append(times[-1] / watch.seconds)
         Index.build(fewer, place / "index")
         with _watching() as adding:
-            added = _timed_build(more, place / "index", **anew)
+            added = _timed_build(more, place / "index", update=True)
         with _watching() as removing:
-            removed = _timed_build(fewer, place / "index", **anew)
+            removed = _timed_build(fewer, place / "index", update=True)
         again = _embedded_again(fewer, place / "resumed")
     fresh = statistics.median(times)
     return [
