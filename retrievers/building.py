@@ -100,7 +100,6 @@ def build_index(
     spans = sentence_store.all_spans(ordered) if granularity == "sentence" else None
     texts = list(sentence_store.embedded_texts(ordered, spans))
     graph = dense.is_graph(dense_kind, len(texts))
-    require_room(ordered, texts, model.folder, graph=graph, out=out)
     place = EmbeddedPlace(out.absolute(), model.digest, backend, dtype)
     known = KnownVectors([text_digest(text) for text in texts])
     if standing is not None:
@@ -109,6 +108,8 @@ def build_index(
             place.remove()
             return dataclasses.replace(_changes(known), unchanged=True)
     known.take_finished(place)
+    missing = len(known.missing)
+    require_room(ordered, texts, model.folder, graph=graph, out=out, onnx=backend == "onnx", missing=missing)
     changes = _changes(known)
     if planned is not None:
         planned(changes)
@@ -137,7 +138,7 @@ def build_index(
             )
             write_bytes(folder / MANIFEST, manifest.to_json().encode())
     except DiskFull as error:
-        if place.appended:
+        if place.appended or known.resumed:
             raise DiskFull(f"{error}: it goes on from what is embedded, which is kept in {place.folder}") from error
         raise
     finally:

@@ -1,11 +1,14 @@
 """The encoder: texts to unit vectors, by any sentence-transformers model.
 
 Queries of a model whose shape is plain are encoded without that library, whose import would be most of a start.
-Nothing is imported or read until it is needed, and one process loads a model once, whatever names it goes by. Calls are
-safe from many threads: encoding holds a lock, and the queries that wait for it are encoded together.
+Nothing is imported or read until it is needed, and one process loads a model once, whatever names it goes by.
+
+Calls are safe from many threads: light queries are encoded side by side, as many as there are cores; the library holds
+a lock, and the queries that wait for it are encoded together.
 """
 
 import logging
+import os
 import threading
 from collections.abc import Callable, Iterator, Sequence
 from functools import cached_property
@@ -51,6 +54,9 @@ class Encoder:
         self.name = name
         self.folder = folder
         self._lock = threading.RLock()
+        self._reading = threading.Lock()
+        # The light encoder has no state, so several threads may use it: as many as can really compute.
+        self._cores = threading.BoundedSemaphore(os.cpu_count() or 1)
         self._models: dict[tuple[Backend, DType], Any] = {}
         self._queries: Together[str, np.ndarray] = Together(self._encode_queries, most=_BATCH)
 
@@ -134,12 +140,17 @@ class Encoder:
         Returns:
             A float32 unit vector of shape (dimension,). Its last bits can depend on what was encoded with it.
         """
-        return self._queries.ask(replace_surrogates(text)[0])
+        clean, _ = replace_surrogates(text)
+        with self._reading:
+            light = self._light
+        if light is None:
+            return self._queries.ask(clean)
+        with self._cores:
+            vector: np.ndarray = _finite(light.encode_queries([clean]))[0]
+        return vector
 
     def _encode_queries(self, texts: list[str]) -> "list[np.ndarray]":
         with self._lock:
-            if self._light is not None:
-                return list(_finite(self._light.encode_queries(texts)))
             vectors = self._load().encode_query(
                 texts,
                 batch_size=_BATCH,

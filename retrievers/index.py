@@ -148,7 +148,10 @@ class Index:
 
     @property
     def digest(self) -> str:
-        """Identity of corpus, encoder, granularity and dtype: equal digests give equal search results."""
+        """Identity of corpus, encoder, granularity and dtype: equal digests give equal search results.
+
+        (A graph finds nearly what exact search finds; whether there is one does not count.)
+        """
         return self._manifest.digest
 
     @property

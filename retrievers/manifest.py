@@ -57,7 +57,8 @@ class Manifest:
     def digest(self) -> str:
         """Identity of what searches return: corpus, encoder, granularity, version, and a dtype other than float32.
 
-        The backend is no part of it: in float32 both give the same vectors within 1e-5.
+        The backend is no part of it: in float32 both give the same vectors within 1e-5. Nor is a graph, which
+        finds what exact search finds, but for what it misses.
         """
         identity = [FORMAT, VERSION, self.corpus_digest, self.encoder_digest, self.granularity]
         if self.dtype != "float32":

@@ -20,7 +20,7 @@ from .passage import Passage
 # Bytes. The encoder's libraries and the longest texts that it has in hand, beside its weights.
 _LIBRARIES = 820_000_000
 # Weights as they are read and as they are computed with, and once more: the copy that ONNX computes with, or that of
-# the query encoder, which a graph's probes need.
+# the query encoder, which a graph's probes need. With both there is a fourth.
 _WEIGHTS = 3
 # A text's digest and place in the tables, and what the keyword index leaves scattered once it is made.
 _PER_TEXT = 1_000
@@ -31,8 +31,8 @@ _KEYWORD_MEMORY = 6
 # On disk a byte of text is in the passages and in the keyword index; a text has a record's head and places beside it.
 _TEXT_DISK = 2.25
 _PER_TEXT_DISK = 160
-# How often vectors are on disk at most: finished embeddings and gathered ones, and those of a graph.
-_COPIES, _COPIES_OF_GRAPH = 2, 3
+# How often vectors are on disk at most, beside the finished embeddings: gathered, and in a graph.
+_COPIES, _COPIES_OF_GRAPH = 1, 2
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -48,28 +48,49 @@ class Needs:
     disk: int
 
 
-def estimate(texts: int, text_bytes: int, dimension: int, weights: int, *, graph: bool) -> Needs:
+def estimate(
+    texts: int,
+    text_bytes: int,
+    dimension: int,
+    weights: int,
+    *,
+    graph: bool,
+    onnx: bool = False,
+    missing: int | None = None,
+) -> Needs:
     """Estimate what a build needs.
 
     Args:
-        texts: How many texts are embedded.
+        texts: How many texts have a vector.
         text_bytes: Size of all of them in UTF-8.
         dimension: Length of a vector.
         weights: Size of the encoder's weights, in bytes.
         graph: Whether a graph is made, which holds the vectors in memory.
+        onnx: Whether ONNX computes them.
+        missing: How many of the texts are embedded now; all where nothing is said.
     """
     vectors = texts * dimension * 4
     base = texts * _PER_TEXT + text_bytes
     keyword = text_bytes * _KEYWORD_MEMORY
-    encoding = _LIBRARIES + _WEIGHTS * weights
+    encoding = _LIBRARIES + (_WEIGHTS + (onnx and graph)) * weights
     linked = encoding + vectors + texts * _LINKS if graph else encoding
-    copies = vectors * (_COPIES_OF_GRAPH if graph else _COPIES)
+    finished = (texts if missing is None else missing) * dimension * 4
+    copies = finished + vectors * (_COPIES_OF_GRAPH if graph else _COPIES)
     disk = int(text_bytes * _TEXT_DISK) + copies + texts * (_PER_TEXT_DISK + (_LINKS if graph else 0))
     return Needs(base + max(keyword, encoding, linked), disk)
 
 
-def require_room(passages: Sequence[Passage], texts: Sequence[str], encoder: Path, *, graph: bool, out: Path) -> None:
-    """Refuse a build for which memory or disk will not do.
+def require_room(
+    passages: Sequence[Passage],
+    texts: Sequence[str],
+    encoder: Path,
+    *,
+    graph: bool,
+    out: Path,
+    onnx: bool = False,
+    missing: int | None = None,
+) -> None:
+    """Refuse a build for which memory or disk will not do; `estimate` says what `onnx` and `missing` are.
 
     Raises:
         UserError: Too little of either; the message has figures and an alternative.
@@ -77,13 +98,13 @@ def require_room(passages: Sequence[Passage], texts: Sequence[str], encoder: Pat
     text_bytes = sum(len(text.encode()) for text in texts)
     weights = sum(file.stat().st_size for file in Path(encoder).glob("*.safetensors"))
     dimension = _dimension(encoder)
-    needs = estimate(len(texts), text_bytes, dimension, weights, graph=graph)
+    needs = estimate(len(texts), text_bytes, dimension, weights, graph=graph, onnx=onnx, missing=missing)
     what = f"indexing {len(passages):,} passages ({len(texts):,} vectors of {dimension})"
     available = available_memory()
     if available is not None and needs.memory > available:
-        other = estimate(len(texts), text_bytes, dimension, weights, graph=False).memory
+        other = estimate(len(texts), text_bytes, dimension, weights, graph=False, onnx=onnx).memory
         instead = "index a smaller corpus, or on a machine with more"
-        if graph and other < needs.memory:
+        if graph and other <= available:
             instead = f"give --dense flat, which needs about {_size(other)}, or use a machine with more"
         raise UserError(
             f"{what} needs about {_size(needs.memory)} of memory, and {_size(available)} are available; {instead}"

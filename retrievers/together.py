@@ -3,7 +3,8 @@
 Where the work for many requests costs less than as many times the work for one, threads that ask at the same time
 should share it. The first to ask answers its own request at once; whoever asks meanwhile waits, and the first of these
 then answers for all that wait. Whoever answers does so for one batch and makes way for the next: nobody serves for
-long, requests are answered in the order of their coming, and a thread that asks alone waits for nothing.
+long, requests are answered in the order of their coming, and a thread that asks alone waits for nothing (the first to
+come after a crowd waits once for the others, as `gather` allows).
 
 Each call gets its own answer or its own error: requests that fail together are tried one by one. An interrupt (what is
 no `Exception`) is a matter of the thread that it hits: what that thread was to answer for others, the next one answers.
@@ -63,9 +64,20 @@ class Together(Generic[Request, Answer]):
             if self._leader is mine:
                 self._lead()
         finally:
-            self._leave(mine)
+            interrupt, left = None, False
+            while not left:
+                try:
+                    self._leave(mine)
+                    left = True
+                except BaseException as hit:  # one that comes just here: who waits must be woken all the same
+                    interrupt = hit
+            if interrupt is not None:
+                raise interrupt
         if mine.error is not None:
-            raise mine.error
+            try:
+                raise mine.error
+            finally:
+                del mine  # else error and call would hold one another
         return mine.answer[0]
 
     def _lead(self) -> None:
@@ -85,42 +97,55 @@ class Together(Generic[Request, Answer]):
             answers = self._answer_all([call.request for call in calls])
             for call, answer in zip(calls, answers, strict=True):
                 call.answer = [answer]
+            return
         except Exception as error:
             if len(calls) == 1:
                 calls[0].error = error
                 return
-            for call in calls:
-                self._answer([call])
+        # Out of the handler, which would keep what the failed attempt holds and chain its error to those of others.
+        for call in calls:
+            self._answer([call])
 
     def _leave(self, mine: "_Call[Request, Answer]") -> None:
-        """Wait no longer; whoever has led, or was to lead, wakes those that it answered and makes way for the next."""
+        """Wait no longer; whoever has led, or was to lead, wakes those that it answered and makes way for the next.
+
+        An interrupt can end it anywhere; called once more, it does what is left to do.
+        """
         with self._lock:
             if not mine.done:  # interrupted
                 mine.gone = True
                 self._waiting = [call for call in self._waiting if call is not mine]
-            if self._leader is not mine:
-                return
-            unanswered = [call for call in self._batch if not (call.done or call.gone)]
-            answered = [call for call in self._batch if call.done and call is not mine]
-            self._waiting = [*unanswered, *self._waiting]
-            self._batch = []
-            self._leader = self._waiting[0] if self._waiting else None
-            for call in answered if self._leader is None else [*answered, self._leader]:
-                call.turn.release()
+            if self._leader is mine:
+                for call in self._batch:
+                    if call.done and call is not mine:
+                        call.wake()
+                unanswered = [call for call in self._batch if not (call.done or call.gone)]
+                waiting = [*unanswered, *self._waiting]
+                # No call among these, so nothing comes between them.
+                mine.successor = waiting[0] if waiting else None
+                self._waiting, self._batch, self._leader = waiting, [], mine.successor
+            if mine.successor is not None:
+                mine.successor.wake()
 
 
 class _Call(Generic[Request, Answer]):
     """A request that waits until its `turn` comes: it has been answered, or its thread is the next to answer."""
 
-    __slots__ = ("answer", "error", "gone", "request", "turn")
+    __slots__ = ("answer", "error", "gone", "request", "successor", "turn")
 
     def __init__(self, request: Request) -> None:
         self.request = request
         self.answer: list[Answer] = []  # one, once there is one
         self.error: Exception | None = None
         self.gone = False  # its thread waits no longer
+        self.successor: _Call[Request, Answer] | None = None  # who leads after it
         self.turn = threading.Lock()
         self.turn.acquire()
+
+    def wake(self) -> None:
+        """End its wait; once more does no harm. One thread at a time, which the lock of all sees to."""
+        if self.turn.locked():
+            self.turn.release()
 
     @property
     def done(self) -> bool:

@@ -60,7 +60,7 @@ def add_parser(commands: Any, common: argparse.ArgumentParser) -> None:
         "--backend",
         choices=("torch", "onnx"),
         default="torch",
-        help="what computes the vectors; both give the same (default: torch)",
+        help="what computes the vectors; both give the same within 1e-5 (default: torch)",
     )
     parser.add_argument(
         "--dtype",

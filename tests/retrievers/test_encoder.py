@@ -36,8 +36,11 @@ def test_one_model_a_process_whatever_its_name():
     assert get_encoder(str(locate(DEFAULT_ENCODER))) is get_encoder()
 
 
-def test_queries_of_many_threads_get_their_own_vectors():
-    encoder = get_encoder()
+@pytest.mark.parametrize("light", [True, False])
+def test_queries_of_many_threads_get_their_own_vectors(light, copy_encoder):
+    cls_pooled = {"pooling_mode_cls_token": True, "pooling_mode_mean_tokens": False}  # what is not encoded lightly
+    encoder = get_encoder() if light else get_encoder(str(copy_encoder("cls", **cls_pooled)))
+    assert (encoder._light is not None) == light
     queries = [f"query about topic {number}" for number in range(12)]
     alone = [encoder.encode_query(query) for query in queries]
     together = [None] * len(queries)

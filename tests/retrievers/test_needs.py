@@ -29,6 +29,18 @@ def test_a_graph_of_a_million_holds_its_vectors_in_memory_and_exact_search_does_
     assert flat.disk >= vectors
 
 
+def test_what_is_embedded_already_is_not_counted_as_needed_again():
+    fresh, resumed = (estimate(10**6, 10**8, 384, 10**8, graph=False, missing=n).disk for n in (10**6, 10**4))
+    assert fresh - resumed == (10**6 - 10**4) * 384 * 4
+    assert fresh == estimate(10**6, 10**8, 384, 10**8, graph=False).disk
+
+
+def test_a_graph_of_vectors_by_onnx_needs_the_weights_once_more():
+    torch, onnx = (estimate(10, 100, 384, 10**9, graph=True, onnx=which).memory for which in (False, True))
+    assert onnx - torch == 10**9
+    assert estimate(10, 100, 384, 10**9, graph=False, onnx=True) == estimate(10, 100, 384, 10**9, graph=False)
+
+
 def test_free_disk_is_told_for_a_place_that_does_not_exist_yet(tmp_path):
     free = free_disk(tmp_path / "not" / "there")
     assert free is not None

@@ -17,10 +17,10 @@ def now(name):
     lines = dict(line.split(":", 1) for line in open("/proc/self/status"))
     return int(lines[name].split()[0]) * 1024
 
-def watched(passages, texts, encoder, *, graph, out):
+def watched(passages, texts, encoder, *, out, **how):
     weights = sum(file.stat().st_size for file in encoder.glob("*.safetensors"))
     size = sum(len(text.encode()) for text in texts)
-    said.update(needed=needs.estimate(len(texts), size, 384, weights, graph=graph).memory, before=now("VmRSS"))
+    said.update(needed=needs.estimate(len(texts), size, 384, weights, **how).memory, before=now("VmRSS"))
 
 said = {}
 building.require_room = watched

@@ -1,7 +1,9 @@
 """Calls answered together: each gets its own answer, error or interrupt, and nobody waits for ever."""
 
+import itertools
 import random
 import signal
+import sys
 import threading
 from concurrent.futures import ThreadPoolExecutor
 
@@ -95,8 +97,9 @@ def test_each_that_fails_has_an_error_of_its_own():
     together = Together(answer, most=8)
     _, *others = asked_while_the_first_is_on(answer, together, [1, 2])
     for number, other in zip((1, 2), others, strict=True):
-        with pytest.raises(MemoryError, match=rf"^\[{number}\]$"):
+        with pytest.raises(MemoryError, match=rf"^\[{number}\]$") as raised:
             other.result(PATIENCE)
+        assert raised.value.__context__ is None  # nothing of the others' failure
     assert together.ask(0) == 0
 
 
@@ -128,6 +131,57 @@ def test_an_interrupt_of_the_one_that_answers_leaves_the_others_their_answers(mo
         interrupted.result(PATIENCE)
     assert [other.result(PATIENCE) for other in others] == [4, 6, 8]
     assert together.ask(9) == 18
+
+
+def leave_interrupted_at(line):
+    """1 answers for 2, and 3 is to follow; it is interrupted at such a line of its leaving. False: there is none."""
+    leave, wake = Together._leave.__code__, module._Call.wake.__code__
+    with_lock = min(number for _, _, number in leave.co_lines() if number and number > leave.co_firstlineno)
+    passed = 0
+
+    def interrupt(frame, event, _):
+        nonlocal passed
+        if frame.f_code not in (leave, wake):
+            return interrupt if frame.f_code is Together.ask.__code__ else None
+        # Where `with` ends, Python takes no interrupt before the lock is free.
+        if event == "line" and (frame.f_code is wake or frame.f_lineno != with_lock):
+            passed += 1
+            if passed == line:
+                raise KeyboardInterrupt
+        return interrupt
+
+    def ask_traced(number):
+        sys.settrace(interrupt)
+        try:
+            return together.ask(number)
+        finally:
+            sys.settrace(None)
+
+    answer = Held()
+    together = Together(answer, most=2)
+    with ThreadPoolExecutor(4) as pool:
+        first = pool.submit(together.ask, 0)
+        assert answer.first_is_on.wait(PATIENCE)
+        traced = pool.submit(ask_traced, 1)
+        wait_until(lambda: len(together._waiting) == 1)
+        others = []
+        for number in (2, 3):
+            others.append(pool.submit(together.ask, number))
+            wait_until(lambda number=number: len(together._waiting) == number)
+        answer.go_on.set()
+        assert [one.result(PATIENCE) for one in (first, *others)] == [0, 4, 6]
+        if passed < line:
+            assert traced.result(PATIENCE) == 2
+            return False
+        with pytest.raises(KeyboardInterrupt):
+            traced.result(PATIENCE)
+        assert together.ask(9) == 18
+        return True
+
+
+def test_an_interrupt_anywhere_as_one_leaves_strands_nobody():
+    interrupted = list(itertools.takewhile(leave_interrupted_at, itertools.count(1)))
+    assert len(interrupted) > 10
 
 
 def test_a_real_ctrl_c_ends_the_wait_of_its_thread_and_no_other():
@@ -178,6 +232,9 @@ def test_who_waits_no_longer_is_not_waited_for_when_what_was_begun_is_done_again
 
         def release(self):
             self.lock.release()
+
+        def locked(self):
+            return self.lock.locked()
 
     original = module._Call.__init__
 

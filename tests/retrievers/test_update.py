@@ -273,9 +273,17 @@ def test_too_little_room_is_refused_before_anything_is_embedded(tmp_path, monkey
 
 
 def test_a_graph_that_does_not_fit_names_the_flat_search_that_does(tmp_path, monkeypatch):
-    monkeypatch.setattr(needs, "available_memory", lambda: 1_000)
+    monkeypatch.setattr(needs, "_LINKS", 10**9)  # as of a corpus much greater
+    monkeypatch.setattr(needs, "available_memory", lambda: 2 * 10**9)
     with pytest.raises(UserError, match="give --dense flat"):
         build_index(CORPUS[:3], tmp_path / "i", dense_kind="hnsw")
+
+
+def test_an_alternative_that_does_not_fit_either_is_not_named(tmp_path, monkeypatch):
+    monkeypatch.setattr(needs, "available_memory", lambda: 1_000)
+    with pytest.raises(UserError, match="index a smaller corpus") as error:
+        build_index(CORPUS[:3], tmp_path / "i", dense_kind="hnsw")
+    assert "flat" not in str(error.value)
 
 
 def test_updating_and_overwriting_exclude_one_another(tmp_path):
