@@ -1,6 +1,6 @@
 """Run every benchmark, or those named, and write the page: `python -m executionrag.runs.bench [NAME …] --data DIR`.
 
-Exits with 1 where a target is missed or a benchmark cannot use what it was given.
+Exits with 1 where a target is missed, or a benchmark fails or cannot use what it was given; the others still run.
 """
 
 import argparse
@@ -16,6 +16,8 @@ from ..output import Console
 from . import results
 from .measured import Measured, show_table
 from .setting import Setting, Skipped
+
+logger = logging.getLogger(__name__)
 
 # A benchmark is a file here, with `measure(setting)`, and a name in this list.
 BENCHES = (
@@ -60,6 +62,10 @@ def main(arguments: Sequence[str], console: Console, benches: Mapping[str, Modul
             continue
         except UserError as error:  # the others still run
             console.fail(f"{name}: {error}")
+            missed = True
+            continue
+        except Exception:  # whatever it is, hours of the others' work must not go with it
+            logger.exception("%s: not finished", name)
             missed = True
             continue
         console.out.heading(name)

@@ -18,7 +18,6 @@ from ...retrievers import dense, keyword, store
 from ...retrievers.encoder import get_encoder
 from ...retrievers.encoder_files import DEFAULT_ENCODER
 from ...retrievers.files import describe, replacing, sha256_of, write_bytes
-from ...retrievers.index import Index
 from ...retrievers.manifest import MANIFEST, VERSION, Manifest
 from ...retrievers.passage import Passage
 from ...retrievers.probes import probe_texts
@@ -156,11 +155,6 @@ def _kept(setting: Setting, name: str, make: Callable[[Path], None]) -> Path:
         with replacing(out.absolute()) as folder:
             make(folder)
     return out
-
-
-def open_indexed(setting: Setting, count: int) -> Index:
-    """The index of so many passages, opened."""
-    return Index.load(indexed(setting, count))
 
 
 def _renamed(passage: Passage, number: int) -> Passage:

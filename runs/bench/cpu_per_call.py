@@ -1,7 +1,8 @@
 """How much CPU the machinery takes for each LM call, and who takes it.
 
 MiniHop's questions are answered as `evaluate` does it, from the question to the row on disk, with a scripted reader in
-place of the LM. All figures are CPU time of the answering threads, never wall time. It is split into
+place of the LM. All figures are CPU time of the answering threads, never wall time; what a library's own threads take
+is not in them (an evaluation's products of matrices have none, on the older commit they had). It is split into
 
 - the LM, which is left out;
 - *retrieval and encoding*: the two searches of the index, told apart;
@@ -11,9 +12,10 @@ place of the LM. All figures are CPU time of the answering threads, never wall t
 The reference is a bare `dspy.Predict`: the same prompts put to predictors of the same signatures, from as many threads,
 in turns with the questions, less the LM. A ratio is taken turn by turn.
 
-*Long questions* have 24 loops, two for each of 12 requirements. Prompts grow with every loop, and DSPy's part with
-them; that ours does not is shown by the last eight loops beside the first eight, a call. One thread, the median of
-several such questions. The answering step, which comes once, is in neither.
+*Long questions* have 24 loops, two for each of 12 requirements. How much DSPy's part and ours grow with the prompts,
+which grow with every loop, is shown by the last eight loops beside the first eight, a call; the target leaves room for
+counting the tokens of longer prompts. One thread, the median of several such questions. The answering step, which comes
+once, is in neither.
 """
 
 import statistics

@@ -62,14 +62,40 @@ def render(page: Path, benches: Mapping[str, ModuleType]) -> None:
         "# Benchmarks",
         "Made by `make bench DATA=…` (`make bench-large DATA=…` for a million passages); no figure is typed by hand. "
         "Each stands beside a reference of the same run, and ratios (x) are to that reference. Figures of several "
-        "rounds are medians, their quartiles in the column “spread”. “Before” is the same on an older commit.",
+        "rounds are medians, their quartiles in the column “spread”. “Before” is what the same benchmark found on the "
+        "older commit that its table names, beside the reference of that run; a cell is empty where a run had no such "
+        "figure.",
     ]
+    found = {name: (load(folder, name), load(folder / BEFORE, name)) for name in benches}
+    parts += _targets({name: (now[1], before[1] if before else []) for name, (now, before) in found.items() if now})
     for name, bench in benches.items():
-        now, before = load(folder, name), load(folder / BEFORE, name)
+        now, before = found[name]
         if now is not None:
             parts += _section(name, bench, now, before, folder)
     page.parent.mkdir(parents=True, exist_ok=True)
     page.write_text("\n\n".join(parts) + "\n", encoding="utf-8")
+
+
+def _circumstances(told: Mapping[str, Any]) -> str:
+    versions = ", ".join(f"{package} {number}" for package, number in told["versions"].items())
+    return f"{told['date']}, commit {told['commit']}, {told['machine']}; {versions}."
+
+
+def _targets(found: Mapping[str, tuple[Sequence[Measured], Sequence[Measured]]]) -> list[str]:
+    """All figures that have a target, of all benchmarks, now and before."""
+    lines = []
+    for name, (rows, former_rows) in found.items():
+        former = {row.name: row.figure for row in former_rows}
+        lines += [
+            _cells(name, row.name, former.get(row.name, ""), row.figure, row.target) for row in rows if row.target
+        ]
+    if not lines:
+        return []
+    return ["## Targets", "\n".join([_cells("table", "what", "before", "now", "target"), "|" + " --- |" * 5, *lines])]
+
+
+def _cells(*cells: str) -> str:
+    return "| " + " | ".join(cell.replace("|", "\\|") for cell in cells) + " |"
 
 
 def _section(
@@ -82,15 +108,13 @@ def _section(
     told, rows = now
     former = {row.name: row for row in before[1]} if before is not None else {}
     head = ["what", *(["before"] if former else []), "now", "spread", "target", "against"]
-    table = ["| " + " | ".join(head) + " |", "|" + " --- |" * len(head)]
+    table = [_cells(*head), "|" + " --- |" * len(head)]
     for row in rows:
         was = [former[row.name].figure if row.name in former else ""] if former else []
-        cells = [row.name, *was, row.figure, row.between, row.target, row.note]
-        table.append("| " + " | ".join(cell.replace("|", "\\|") for cell in cells) + " |")
-    versions = ", ".join(f"{package} {number}" for package, number in told["versions"].items())
-    where = f"{told['date']}, commit {told['commit']}, {told['machine']}; {versions}."
+        table.append(_cells(row.name, *was, row.figure, row.between, row.target, row.note))
+    where = _circumstances(told)
     if before is not None:
-        where += f" Before: {before[0]['date']}, commit {before[0]['commit']}, {before[0]['machine']}."
+        where += f" Before: {_circumstances(before[0])}"
     parts = [f"## {name}", inspect.cleandoc(bench.__doc__ or ""), "\n".join(table)]
     profile = folder / PROFILES / f"{name}.txt"
     if profile.exists():

@@ -38,18 +38,6 @@ def seconds_from_threads(threads: int, answer: Callable[[Any], Any], questions: 
         return perf_counter() - began
 
 
-def taking_turns(ours: Callable[[], Any], reference: Callable[[], Any], rounds: int) -> tuple[list[float], list[float]]:
-    """Time two actions in turn, one warm-up each, in seconds.
-
-    Returns:
-        The times of each, round by round.
-    """
-    ours()
-    reference()
-    pairs = [(seconds(ours), seconds(reference)) for _ in range(rounds)]
-    return [one for one, _ in pairs], [other for _, other in pairs]
-
-
 def quartiles(values: Sequence[float]) -> tuple[float, float]:
     """Lower and upper quartile; both the value itself where there is one."""
     if len(values) < 2:

@@ -111,6 +111,17 @@ def test_a_benchmark_that_cannot_use_its_data_says_so_in_a_line_and_the_others_s
     assert "a | b" in there.out.stream.getvalue()
 
 
+def test_a_benchmark_that_fails_costs_the_others_nothing(tmp_path, caplog):
+    def fail(setting):
+        raise RuntimeError("no server")
+
+    page = tmp_path / "benchmarks.md"
+    both = {"failing": bench_of("", fail), "good": BENCHES["good"]}
+    assert bench.main(["--out", str(page)], console(), both) == 1
+    assert "failing: not finished" in caplog.text
+    assert "## good" in page.read_text()
+
+
 def test_the_page_shows_now_beside_before_and_keeps_what_did_not_run_again(tmp_path):
     page = tmp_path / "docs" / "benchmarks.md"
     slower = {"good": bench_of("", lambda setting: [Measured("a | b", 3.0, "ms")])}
@@ -122,6 +133,7 @@ def test_the_page_shows_now_beside_before_and_keeps_what_did_not_run_again(tmp_p
     assert "What is good." in text
     assert "## needy" not in text
     assert "| what | before | now | spread | target | against |" in text
+    assert "| good | a \\| b | 3.00 ms | 1 ms | under 2: ok |" in text  # among the targets
     assert "| a \\| b | 3.00 ms | 1 ms | 0.5 to 1.50 | under 2: ok |  |" in text
     first = page.read_bytes()
     assert bench.main(["--page-only", "--out", str(page)], console(), BENCHES) == 0
