@@ -7,8 +7,8 @@ the benchmarks show with those questions, embedded both ways; queries are encode
 a target of speed only where the processor has its instructions. ONNX is left out where it is not installed.
 
 Queries: real questions, each alone, by the light encoder that searches use, against sentence-transformers; and from 16
-threads at once, each sending its next question when it has the vector of its last. An evaluation leaves numpy's products
-no threads of their own, since it has many questions at once.
+threads at once, each sending its next question when it has the vector of its last. An evaluation leaves numpy's
+products no threads of their own, since it has many questions at once.
 """
 
 import statistics

@@ -6,6 +6,9 @@ parameters answered them, its replies and the passages that came back given agai
 Prompts are what DSPy's chat adapter makes of a step: system and user message, in tokens of o200k_base, without those
 that a provider's chat template adds.
 
+- *LM calls*: a step whose outcome is forced is not asked. Selecting is not where one requirement alone can be a target,
+  updating not where a search showed nothing new, a verifier that searches not where nothing was resolved. Only the last
+  is newer than the older commit, and neither set has a verifier, so that its calls and prompts are those of today.
 - *Register text* is the lines that list requirements, over all prompts that show them: with deltas as the program
   shows them, beside the same trajectories with the whole register shown each loop.
 - *Instructions* (the system message) and *passages* are told as shares of a step's prompt tokens; *shown before* are
