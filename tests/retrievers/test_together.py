@@ -184,7 +184,15 @@ def test_an_interrupt_anywhere_as_one_leaves_strands_nobody():
     assert len(interrupted) > 10
 
 
-def test_a_real_ctrl_c_ends_the_wait_of_its_thread_and_no_other():
+@pytest.fixture
+def ctrl_c():
+    """Ctrl-C as a terminal has it: a process that was started in the background ignores it."""
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)
+    yield
+    signal.signal(signal.SIGINT, before)
+
+
+def test_a_real_ctrl_c_ends_the_wait_of_its_thread_and_no_other(ctrl_c):
     answer = Held()
     together = Together(answer, most=8)
     main = threading.main_thread()
