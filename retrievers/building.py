@@ -108,9 +108,9 @@ def build_index(
             place.remove()
             return dataclasses.replace(_changes(known), unchanged=True)
     known.take_finished(place)
-    missing = len(known.missing)
-    require_room(ordered, texts, model.folder, graph=graph, out=out, onnx=backend == "onnx", missing=missing)
     changes = _changes(known)
+    onnx, missing = backend == "onnx", changes.embedded
+    require_room(ordered, texts, model.folder, graph=graph, onnx=onnx, missing=missing, out=out)
     if planned is not None:
         planned(changes)
     try:

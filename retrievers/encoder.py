@@ -54,6 +54,7 @@ class Encoder:
         self.name = name
         self.folder = folder
         self._lock = threading.RLock()
+        # Not the lock above, which is held as long as passages are encoded.
         self._reading = threading.Lock()
         # The light encoder has no state, so several threads may use it: as many as can really compute.
         self._cores = threading.BoundedSemaphore(os.cpu_count() or 1)
@@ -138,7 +139,8 @@ class Encoder:
         """Encode one query, with the model's query prompt where it defines one.
 
         Returns:
-            A float32 unit vector of shape (dimension,). Its last bits can depend on what was encoded with it.
+            A float32 unit vector of shape (dimension,). Where the model is not light, its last bits can depend on what
+            was encoded with it.
         """
         clean, _ = replace_surrogates(text)
         with self._reading:

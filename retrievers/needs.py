@@ -12,6 +12,7 @@ import dataclasses
 import json
 import shutil
 from collections.abc import Sequence
+from functools import partial
 from pathlib import Path
 
 from ..errors import UserError
@@ -86,11 +87,11 @@ def require_room(
     encoder: Path,
     *,
     graph: bool,
+    onnx: bool,
+    missing: int,
     out: Path,
-    onnx: bool = False,
-    missing: int | None = None,
 ) -> None:
-    """Refuse a build for which memory or disk will not do; `estimate` says what `onnx` and `missing` are.
+    """Refuse a build for which memory or disk will not do; `estimate` says what `graph`, `onnx` and `missing` are.
 
     Raises:
         UserError: Too little of either; the message has figures and an alternative.
@@ -98,11 +99,12 @@ def require_room(
     text_bytes = sum(len(text.encode()) for text in texts)
     weights = sum(file.stat().st_size for file in Path(encoder).glob("*.safetensors"))
     dimension = _dimension(encoder)
-    needs = estimate(len(texts), text_bytes, dimension, weights, graph=graph, onnx=onnx, missing=missing)
+    estimated = partial(estimate, len(texts), text_bytes, dimension, weights, onnx=onnx, missing=missing)
+    needs = estimated(graph=graph)
     what = f"indexing {len(passages):,} passages ({len(texts):,} vectors of {dimension})"
     available = available_memory()
     if available is not None and needs.memory > available:
-        other = estimate(len(texts), text_bytes, dimension, weights, graph=False, onnx=onnx).memory
+        other = estimated(graph=False).memory
         instead = "index a smaller corpus, or on a machine with more"
         if graph and other <= available:
             instead = f"give --dense flat, which needs about {_size(other)}, or use a machine with more"

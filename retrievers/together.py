@@ -64,6 +64,7 @@ class Together(Generic[Request, Answer]):
             if self._leader is mine:
                 self._lead()
         finally:
+            # Here and not in a function of its own, at whose entry an interrupt would get by.
             interrupt, left = None, False
             while not left:
                 try:

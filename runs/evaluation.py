@@ -109,7 +109,7 @@ class Evaluation:
                 self._break(error)
 
         thread = threading.Thread(target=contextvars.copy_context().run, args=(evaluate,), daemon=True)
-        with _one_blas_thread():
+        with one_blas_thread():
             thread.start()
             try:
                 while thread.is_alive():
@@ -181,7 +181,7 @@ class _Once(dspy.Module):
         return dspy.Prediction(score=self._answer(question_id))
 
 
-def _one_blas_thread() -> AbstractContextManager[object]:
+def one_blas_thread() -> AbstractContextManager[object]:
     """Keep numpy's products to the thread that asks, for the whole process, while questions run beside one another.
 
     The matrices of a query are small: BLAS's own threads mostly wait for one another and for a core, several times as

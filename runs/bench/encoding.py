@@ -16,8 +16,6 @@ from collections.abc import Callable, Sequence
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
-from threadpoolctl import threadpool_limits
-
 from ...errors import UserError
 from ...retrievers.encoder import Encoder, get_encoder
 from ...retrievers.encoder_files import DEFAULT_ENCODER
@@ -25,6 +23,7 @@ from ...retrievers.passage import titled
 from ...retrievers.passage_backend import load_model, require_possible
 from ..benchmarks.load import load_benchmark
 from ..benchmarks.record import BenchmarkQuestion, Paragraph
+from ..evaluation import one_blas_thread
 from . import corpora
 from .measured import Measured
 from .setting import Setting, machine
@@ -114,7 +113,7 @@ def _queries(setting: Setting, encoder: Encoder) -> list[Measured]:
     for _ in range(setting.rounds):
         alone.append(seconds(partial(_each, encoder.encode_query, questions)) / len(questions))
         together.append(seconds_from_threads(_THREADS, encoder.encode_query, questions) / len(questions))
-        with threadpool_limits(1, user_api="blas"):
+        with one_blas_thread():
             evaluating.append(seconds_from_threads(_THREADS, encoder.encode_query, questions) / len(questions))
     one = "the light encoder, one at a time"
     note = f"{len(questions)} questions, each alone"

@@ -85,17 +85,18 @@ def _targets(found: Mapping[str, tuple[Sequence[Measured], Sequence[Measured]]])
     """All figures that have a target, of all benchmarks, now and before."""
     lines = []
     for name, (rows, former_rows) in found.items():
-        former = {row.name: row.figure for row in former_rows}
-        lines += [
-            _cells(name, row.name, former.get(row.name, ""), row.figure, row.target) for row in rows if row.target
-        ]
-    if not lines:
-        return []
-    return ["## Targets", "\n".join([_cells("table", "what", "before", "now", "target"), "|" + " --- |" * 5, *lines])]
+        former = _figures(former_rows)
+        lines += [(name, row.name, former.get(row.name, ""), row.figure, row.target) for row in rows if row.target]
+    return ["## Targets", _table(("table", "what", "before", "now", "target"), lines)] if lines else []
 
 
-def _cells(*cells: str) -> str:
-    return "| " + " | ".join(cell.replace("|", "\\|") for cell in cells) + " |"
+def _figures(rows: Sequence[Measured]) -> dict[str, str]:
+    return {row.name: row.figure for row in rows}
+
+
+def _table(head: Sequence[str], lines: Sequence[Sequence[str]]) -> str:
+    texts = ["| " + " | ".join(cell.replace("|", "\\|") for cell in cells) + " |" for cells in (head, *lines)]
+    return "\n".join([texts[0], "|" + " --- |" * len(head), *texts[1:]])
 
 
 def _section(
@@ -106,16 +107,16 @@ def _section(
     folder: Path,
 ) -> list[str]:
     told, rows = now
-    former = {row.name: row for row in before[1]} if before is not None else {}
+    former = _figures(before[1]) if before is not None else {}
     head = ["what", *(["before"] if former else []), "now", "spread", "target", "against"]
-    table = [_cells(*head), "|" + " --- |" * len(head)]
+    lines = []
     for row in rows:
-        was = [former[row.name].figure if row.name in former else ""] if former else []
-        table.append(_cells(row.name, *was, row.figure, row.between, row.target, row.note))
+        was = [former.get(row.name, "")] if former else []
+        lines.append([row.name, *was, row.figure, row.between, row.target, row.note])
     where = _circumstances(told)
     if before is not None:
         where += f" Before: {_circumstances(before[0])}"
-    parts = [f"## {name}", inspect.cleandoc(bench.__doc__ or ""), "\n".join(table)]
+    parts = [f"## {name}", inspect.cleandoc(bench.__doc__ or ""), _table(head, lines)]
     profile = folder / PROFILES / f"{name}.txt"
     if profile.exists():
         parts.append(f"Profile: [{name}.txt]({folder.name}/{PROFILES}/{name}.txt).")

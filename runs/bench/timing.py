@@ -1,4 +1,4 @@
-"""Timing beside a reference: the two take turns, so that whatever slows the machine slows both.
+"""Timing beside a reference. A benchmark lets the two take turns, so that whatever slows the machine slows both.
 
 Figures are medians of rounds with their quartiles. A ratio is taken round by round, of neighbours in time.
 """

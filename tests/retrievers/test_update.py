@@ -19,6 +19,7 @@ from executionrag.retrievers.embedded import EmbeddedPlace, text_digest
 from executionrag.retrievers.encoder import Encoder
 from executionrag.retrievers.files import DiskFull
 from executionrag.retrievers.index import Index
+from executionrag.retrievers.known import KnownVectors
 from executionrag.runs.benchmarks.minihop import MiniHop
 
 CORPUS = passages_from_rows(MiniHop.corpus)[:40]
@@ -255,6 +256,18 @@ def test_a_disk_that_fills_keeps_what_is_embedded(tmp_path, monkeypatch):
     assert "\n" not in str(error.value)
     monkeypatch.undo()
     assert build_index(CORPUS, tmp_path / "i") == Changes(embedded=24, resumed=16)
+
+
+def test_a_disk_that_fills_once_all_is_embedded_says_each_time_that_it_is_kept(tmp_path, monkeypatch):
+    def full(known, file):
+        raise DiskFull(f"{file}: no room")
+
+    monkeypatch.setattr(KnownVectors, "write", full)
+    for _ in range(2):  # the second one has nothing left to embed
+        with pytest.raises(DiskFull, match=r"kept in .*i\.embedded"):
+            build_index(CORPUS[:3], tmp_path / "i")
+    monkeypatch.undo()
+    assert build_index(CORPUS[:3], tmp_path / "i") == Changes(embedded=0, resumed=3)
 
 
 @pytest.mark.parametrize(
